@@ -1,0 +1,160 @@
+"""Writing without half-written files, and reading lines of JSON with good errors."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from whencount.errors import InputError
+
+
+def _synchronise(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _explain(error: OSError, path: Path) -> InputError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InputError(f"no space left while writing {path}; free some and run again")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return InputError(f"{path} cannot be written ({error.strerror}); choose another place")
+    return InputError(f"{path} cannot be written: {error.strerror or error}")
+
+
+@contextmanager
+def atomic_file(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success fsync it and rename it to `path`.
+
+    On any exception the temporary file is removed and `path` stays as it was.
+
+    Raises:
+        InputError: the disk is full, or the place cannot be written.
+    """
+    final = Path(path)
+    temporary: Path | None = None
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
+        os.close(descriptor)
+        temporary = Path(name)
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())
+        _synchronise(temporary)
+        os.replace(temporary, final)
+        _synchronise(final.parent)
+    except OSError as error:
+        raise _explain(error, final) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_directory(path: str | Path) -> Iterator[Path]:
+    """Yield an empty temporary directory beside `path`; on success it replaces `path` whole.
+
+    Every file in it is fsynced first. On any exception `path` stays as it was.
+
+    Raises:
+        InputError: the disk is full, or the place cannot be written.
+    """
+    final = Path(path)
+    temporary: Path | None = None
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+        yield temporary
+        os.chmod(temporary, 0o777 & ~_umask())
+        for entry in sorted(temporary.rglob("*")):
+            if entry.is_file():
+                _synchronise(entry)
+        if final.is_dir():
+            old = Path(tempfile.mkdtemp(prefix=f".{final.name}.old.", dir=final.parent))
+            os.replace(final, old)
+            os.replace(temporary, final)
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, final)
+        _synchronise(final.parent)
+    except OSError as error:
+        raise _explain(error, final) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def open_binary(path: str | Path) -> IO[bytes]:
+    """Open `path` for reading; a name that ends in .gz is decompressed.
+
+    Raises:
+        InputError: the file is missing or cannot be read.
+    """
+    path = Path(path)
+    try:
+        if path.suffix == ".gz":
+            return gzip.open(path, "rb")  # type: ignore[return-value]
+        return path.open("rb")
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}); check the path and its permissions"
+        ) from error
+
+
+def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, line without its end) for every line that is not blank.
+
+    Raises:
+        InputError: the file is missing, unreadable, or a truncated or damaged gzip stream.
+    """
+    path = Path(path)
+    with open_binary(path) as stream:
+        number = 0
+        try:
+            for number, line in enumerate(stream, 1):
+                line = line.rstrip(b"\r\n")
+                if line.strip():
+                    yield number, line
+        except (OSError, EOFError) as error:
+            raise InputError(
+                f"{path}: reading broke off after line {number} ({error}); the file is damaged or"
+                " truncated: fetch or write it again"
+            ) from error
+
+
+def json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number from 1, object) for every line of a JSON-lines file.
+
+    Raises:
+        InputError: as `lines_of`, or a line is not a JSON object.
+    """
+    for number, line in lines_of(path):
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise InputError(
+                f"{path}, line {number}: not valid JSON ({error}); each line must be one object"
+            ) from None
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{path}, line {number}: found {type(record).__name__}; each line must be one"
+                " JSON object"
+            )
+        yield number, record
