@@ -129,9 +129,8 @@ def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
         number = 0
         try:
             for number, line in enumerate(stream, 1):
-                line = line.rstrip(b"\r\n")
                 if line.strip():
-                    yield number, line
+                    yield number, line.rstrip(b"\r\n")
         except (OSError, EOFError) as error:
             raise InputError(
                 f"{path}: reading broke off after line {number} ({error}); the file is damaged or"

@@ -80,20 +80,20 @@ def inverse_document_frequency(
     (the uniform control).
     """
     frequency = np.asarray(document_frequency, dtype=np.float64)
-    return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
+    weights: NDArray[np.float64] = np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
+    return weights
 
 
-def length_factor(
-    lengths: ArrayLike, average_length: float, b: float
-) -> NDArray[np.float64]:
+def length_factor(lengths: ArrayLike, average_length: float, b: float) -> NDArray[np.float64]:
     """`l_d = 1 - b + b L_d / avgL`, float64, the shape of `lengths`.
 
     In a collection whose documents are all empty (avgL = 0) every factor is 1.
     """
-    lengths = np.asarray(lengths, dtype=np.float64)
+    masses = np.asarray(lengths, dtype=np.float64)
     if average_length == 0:
-        return np.ones_like(lengths)
-    return 1.0 - b + b * lengths / average_length
+        return np.ones_like(masses)
+    factors: NDArray[np.float64] = 1.0 - b + b * masses / average_length
+    return factors
 
 
 def term_weight(
@@ -104,8 +104,8 @@ def term_weight(
     `values` are the positive stored weights f, `factor` the length factors l of their documents
     (all 1 where length is off); the two broadcast.
     """
-    values = np.asarray(values, dtype=np.float64)
-    factor = np.asarray(factor, dtype=np.float64)
+    weights = np.asarray(values, dtype=np.float64)
+    lengths = np.asarray(factor, dtype=np.float64)
     if saturation:
-        return (k1 + 1.0) * values / (values + k1 * factor)
-    return values / factor
+        return (k1 + 1.0) * weights / (weights + k1 * lengths)
+    return weights / lengths

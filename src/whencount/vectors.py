@@ -80,7 +80,7 @@ class SparseVectors:
                 f"vector {ids[int(rows[at])]!r}, feature {int(features[at])}: weight {values[at]};"
                 " weights must be finite and not negative"
             )
-        if len(features) and not (0 <= features.min() and features.max() < vocabulary_size):
+        if len(features) and (features.min() < 0 or features.max() >= vocabulary_size):
             raise InputError(
                 f"a feature lies outside 0..{vocabulary_size - 1}, the declared vocabulary"
             )
@@ -207,9 +207,7 @@ class VectorsWriter:
         self._counts = dict.fromkeys(_ARRAYS, 0)
         for name in _ARRAYS:
             self._header(name)
-        self._ids = pq.ParquetWriter(
-            self._folder / "ids.parquet", pa.schema([("id", pa.string())])
-        )
+        self._ids = pq.ParquetWriter(self._folder / "ids.parquet", pa.schema([("id", pa.string())]))
         self._put("indptr", np.zeros(1, dtype=np.int64))
         return self
 
@@ -250,9 +248,7 @@ class VectorsWriter:
                     self._header(name)
                 stream.close()
             if error is None:
-                digests = {
-                    entry.name: _sha256(entry) for entry in sorted(self._folder.iterdir())
-                }
+                digests = {entry.name: _sha256(entry) for entry in sorted(self._folder.iterdir())}
                 meta = {
                     "format": FORMAT,
                     "rows": self._rows,

@@ -1,0 +1,67 @@
+# `make` lists the targets. Every target makes the environment .venv from requirements.lock first,
+# and only when the lock has changed.
+SHELL := /bin/bash
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || echo 2)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+STUDY := $(BIN)/snakemake --cores $(CORES) --rerun-incomplete
+
+.DEFAULT_GOAL := help
+.PHONY: help setup study report test test-slow lint format types bench dry-run-full lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv from requirements.lock
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name one with PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+study: $(READY) ## run the study of config.yaml and write reports/retrieval.html
+	$(STUDY) study
+
+report: $(READY) ## write the report again from the tables in results/
+	$(STUDY) report
+
+test: $(READY) ## all tests that CI runs, a small real study among them
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY) ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(READY) ## format, lint, types, and the checks of the workflow
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+format: $(READY) ## put the sources in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/snakefmt Snakefile workflow
+
+dry-run-full: $(READY) ## expand the published grid without running it
+	$(BIN)/snakemake --configfile configs/full.yaml --dry-run --quiet all
+
+bench: $(READY) ## measure the engine against its peers and write docs/performance.md
+	$(BIN)/python -m benchmarks.run_all
+
+lock: ## resolve requirements.in anew and write requirements.lock
+	rm -rf .venv.lock
+	$(PYTHON) -m venv .venv.lock
+	.venv.lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.in
+	{ echo "# Exact versions, made by 'make lock' from requirements.in."; \
+	  .venv.lock/bin/python -m pip freeze --all --exclude pip | sed 's/+cpu$$//'; } > requirements.lock
+	rm -rf .venv.lock
+
+clean: ## remove everything that the study wrote (not .venv)
+	rm -rf results/* reports/*.html .snakemake
+	git checkout -- results reports

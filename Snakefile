@@ -1,0 +1,48 @@
+# whencount: when do IDF, saturation and length normalisation help, and can that be told without labels?
+#
+#   snakemake --cores 2 study        everything, ending with the report
+#   snakemake --cores 2 report       the report from the tables that stand
+#   snakemake --cores 2 rows         results/rows.parquet
+#   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
+#   snakemake --configfile configs/full.yaml --profile cluster study     the published grid on Slurm
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+if not workflow.configfiles:
+
+    configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/collections.smk"
+include: "workflow/rules/bases.smk"
+include: "workflow/rules/vectors.smk"
+include: "workflow/rules/references.smk"
+include: "workflow/rules/rows.smk"
+include: "workflow/rules/analysis.smk"
+include: "workflow/rules/report.smk"
+
+
+localrules:
+    study,
+    report,
+    rows,
+
+
+rule study:
+    default_target: True
+    input:
+        f"{RESULTS}/rows.parquet",
+        f"{REPORTS}/retrieval.html",
+
+
+rule report:
+    input:
+        f"{REPORTS}/retrieval.html",
+
+
+rule rows:
+    input:
+        f"{RESULTS}/rows.parquet",

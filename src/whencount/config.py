@@ -1,0 +1,162 @@
+"""The configuration of a study: read, checked against its schema, defaults filled in."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from whencount.errors import InputError
+
+
+def load(path: str | Path, schema: str | Path) -> dict[str, Any]:
+    """Read a YAML configuration and validate it.
+
+    Raises:
+        InputError: the file is missing or not YAML, or as `validate`.
+    """
+    try:
+        config = yaml.safe_load(Path(path).read_text())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check the path") from error
+    except yaml.YAMLError as error:
+        raise InputError(f"{path} is not valid YAML: {error}") from error
+    if not isinstance(config, dict):
+        raise InputError(f"{path} is empty or not a mapping; start from config.yaml")
+    return validate(config, schema)
+
+
+def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
+    """Check `config` against the JSON Schema in the file `schema` and fill in its defaults.
+
+    Beyond the schema it checks that families name representations and collections that exist.
+
+    Raises:
+        InputError: names the path of the faulty key, what was found and what is allowed.
+    """
+    rules = yaml.safe_load(Path(schema).read_text())
+    checked: dict[str, Any] = copy.deepcopy(dict(config))
+    error = best_match(Draft202012Validator(rules).iter_errors(checked))
+    if error is not None:
+        raise InputError(_sentence(error))
+    _fill(checked, rules, rules)
+    _check_names(checked)
+    return checked
+
+
+def representation_names(config: Mapping[str, Any]) -> list[str]:
+    """Every `basis_granularity`, then `basis_shared_granularity` for the shared bases."""
+    names = [f"{basis}_{grain}" for basis in config["bases"] for grain in config["granularities"]]
+    names += [
+        f"{basis}_shared_{grain}" for basis in config["shared"] for grain in config["granularities"]
+    ]
+    return names
+
+
+def _where(path: Iterator[Any] | Any) -> str:
+    return ".".join(str(part) for part in path) or "the top level"
+
+
+def _sentence(error: ValidationError) -> str:
+    rule: Any = error.validator_value
+    where = _where(error.absolute_path)
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        schema: Any = error.schema
+        allowed = list(schema.get("properties", {}))
+        unknown = [key for key in error.instance if key not in allowed]
+        listed = ", ".join(repr(key) for key in unknown)
+        near = difflib.get_close_matches(str(unknown[0]), allowed, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        if not allowed:
+            return f"configuration, {where}: unknown key {listed}; it takes no keys"
+        return f"configuration, {where}: unknown key {listed}{hint}; allowed: {', '.join(allowed)}"
+    if error.validator == "enum":
+        allowed_values = ", ".join(str(value) for value in rule)
+        return (
+            f"configuration, {where}: {error.instance!r} is not allowed; choose one of"
+            f" {allowed_values}"
+        )
+    return f"configuration, {where}: {error.message}{_allowed(error)}"
+
+
+def _allowed(error: ValidationError) -> str:
+    rule: Any = error.validator_value
+    phrases = {
+        "minimum": f"; it must be at least {rule}",
+        "maximum": f"; it must be at most {rule}",
+        "exclusiveMinimum": f"; it must be above {rule}",
+        "exclusiveMaximum": f"; it must be below {rule}",
+        "type": f"; give a value of type {rule}",
+    }
+    return phrases.get(str(error.validator), "")
+
+
+def _fill(value: Any, rules: Mapping[str, Any], root: Mapping[str, Any]) -> None:
+    if not isinstance(value, dict):
+        return
+    properties = rules.get("properties", {})
+    for key, sub in properties.items():
+        if "default" in sub:
+            value.setdefault(key, copy.deepcopy(sub["default"]))
+        if key in value:
+            _fill(value[key], _resolve(sub, root), root)
+    other = rules.get("additionalProperties")
+    if isinstance(other, Mapping):
+        for key in value.keys() - properties.keys():
+            _fill(value[key], _resolve(other, root), root)
+
+
+def _resolve(rules: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = rules.get("$ref")
+    if reference is None:
+        return rules
+    found: Any = root
+    for part in reference.removeprefix("#/").split("/"):
+        found = found[part]
+    return {**found, **{key: sub for key, sub in rules.items() if key != "$ref"}}
+
+
+def _check_names(config: Mapping[str, Any]) -> None:
+    for basis in config["shared"]:
+        _must_be(basis, list(config["bases"]), "shared", "basis")
+        if "token" not in config["granularities"]:
+            raise InputError(
+                "configuration, shared: a shared dictionary is fitted on token states; add token"
+                " to granularities"
+            )
+    known = {
+        "representations": representation_names(config),
+        "collections": list(config["collections"]),
+    }
+    for family, cells in config["families"].items():
+        for key, names in known.items():
+            for name in cells.get(key, []):
+                _must_be(name, names, f"families.{family}.{key}", key[:-1])
+    statistics = config["statistics"]
+    _must_be(statistics["family"], list(config["families"]), "statistics.family", "family")
+    for name in statistics.get("collections", []):
+        _must_be(name, known["collections"], "statistics.collections", "collection")
+    for name, options in config["collections"].items():
+        corpus = options.get("corpus", name)
+        _must_be(corpus, known["collections"], f"collections.{name}.corpus", "collection")
+        if "corpus" in config["collections"][corpus]:
+            raise InputError(
+                f"configuration, collections.{name}.corpus: {corpus!r} borrows its documents"
+                f" itself; name {config['collections'][corpus]['corpus']!r}"
+            )
+
+
+def _must_be(name: str, known: list[str], where: str, noun: str) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InputError(
+            f"configuration, {where}: no {noun} is called {name!r}{hint}; there are"
+            f" {', '.join(known)}"
+        )

@@ -1,0 +1,119 @@
+"""The grid of a study: which rows there are, and which job computes them (study, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from whencount.config import representation_names
+
+RANDOM_BASES = frozenset({"gaussian", "kmeans", "pq", "rq", "sae"})
+"""Bases whose fit draws random numbers; the others are fitted with seed 0 only."""
+
+
+@dataclass(frozen=True, order=True)
+class Representation:
+    """A basis at a granularity.
+
+    Attributes:
+        basis: `sae` say.
+        granularity: `pooled` or `token`.
+        shared: True for the token-fitted dictionary used at either granularity.
+    """
+
+    basis: str
+    granularity: str
+    shared: bool = False
+
+    @property
+    def name(self) -> str:
+        """`sae_token`, or `sae_shared_token` for a shared dictionary."""
+        return f"{self.basis}{'_shared' if self.shared else ''}_{self.granularity}"
+
+    @property
+    def fitted_on(self) -> str:
+        """The granularity whose states the basis is fitted on."""
+        return "token" if self.shared else self.granularity
+
+    @classmethod
+    def parse(cls, name: str) -> Representation:
+        """The inverse of `name`."""
+        basis, granularity = name.rsplit("_", 1)
+        return cls(basis.removesuffix("_shared"), granularity, basis.endswith("_shared"))
+
+
+@dataclass(frozen=True, order=True)
+class Job:
+    """What one scoring job reads: the vectors of a representation of a collection at a seed."""
+
+    representation: str
+    collection: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The stem of its files, `sae_token.limit.seed0` say."""
+        return f"{self.representation}.{self.collection}.seed{self.seed}"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One row of a job: budget (`32/128` or `native`), (k1, b) and control (`` for none)."""
+
+    budget: str
+    k1: float
+    b: float
+    control: str = ""
+
+    @property
+    def budgets(self) -> tuple[int | None, int | None]:
+        """Query and document budget; None keeps every weight."""
+        return parse_budget(self.budget)
+
+
+def parse_budget(budget: str) -> tuple[int | None, int | None]:
+    """`32/128` as (32, 128), `native` as (None, None)."""
+    if budget == "native":
+        return None, None
+    query, document = budget.split("/")
+    return int(query), int(document)
+
+
+def expand(config: Mapping[str, Any]) -> dict[Job, dict[Cell, list[str]]]:
+    """Every job of the study and its cells, each with the families that ask for it.
+
+    A cell that two families share stands once. Random bases alone take seeds above 0.
+    `config` is a validated configuration (`whencount.config.validate`).
+    """
+    default = [
+        name for name in representation_names(config) if not Representation.parse(name).shared
+    ]
+    jobs: dict[Job, dict[Cell, list[str]]] = {}
+    for family, spec in config["families"].items():
+        cells = [
+            Cell(budget, float(k1), float(b), "" if control == "none" else control)
+            for budget in spec["budgets"]
+            for k1 in spec["k1"]
+            for b in spec["b"]
+            for control in spec.get("controls", ["none"])
+        ]
+        for representation in spec.get("representations", default):
+            random = Representation.parse(representation).basis in RANDOM_BASES
+            for collection in spec.get("collections", config["collections"]):
+                for seed in spec.get("seeds", [0]):
+                    if seed and not random:
+                        continue
+                    job = jobs.setdefault(Job(representation, collection, seed), {})
+                    for cell in cells:
+                        job.setdefault(cell, []).append(family)
+    return {job: dict(sorted(jobs[job].items())) for job in sorted(jobs)}
+
+
+def fitted_bases(jobs: Mapping[Job, Any]) -> list[tuple[str, str, int]]:
+    """The (basis, granularity fitted on, seed) triples that the jobs need, sorted."""
+    found = set()
+    for job in jobs:
+        representation = Representation.parse(job.representation)
+        found.add((representation.basis, representation.fitted_on, job.seed))
+    return sorted(found)

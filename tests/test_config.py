@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whencount import config as configuration
+from whencount.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
+
+
+@pytest.fixture(scope="module")
+def valid() -> dict[str, Any]:
+    return configuration.load(ROOT / "config.yaml", SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "configs/full.yaml", "configs/test.yaml"])
+def test_every_shipped_configuration_is_valid(name: str) -> None:
+    configuration.load(ROOT / name, SCHEMA)
+
+
+def test_defaults_are_filled_in_where_a_key_is_left_out(valid: dict[str, Any]) -> None:
+    del valid["search"]
+    again = configuration.validate(valid, SCHEMA)
+    assert again["search"] == {"depth": 100}
+
+
+def test_a_default_is_not_shared_between_two_configurations(valid: dict[str, Any]) -> None:
+    first = configuration.validate(valid, SCHEMA)
+    first["references"]["bm25"]["k1"] = 9.0
+    assert configuration.validate(valid, SCHEMA)["references"]["bm25"]["k1"] == 1.2
+
+
+FAULTS = [
+    (("colections",), {}, "unknown key 'colections' (did you mean 'collections'?)"),
+    (("encoder", "devise"), "cpu", "encoder: unknown key 'devise' (did you mean 'device'?)"),
+    (("encoder", "device"), "tpu", "choose one of auto, cpu, cuda"),
+    (("encoder", "max_tokens"), 4, "must be at least 8"),
+    (("families", "primary", "b"), [1.5], "families.primary.b.0: 1.5"),
+    (("families", "primary", "k1"), [-1], "must be at least 0"),
+    (("families", "primary", "budgets"), ["32-128"], "families.primary.budgets.0"),
+    (("families", "primary", "collections"), ["limits"], "did you mean 'limit'?"),
+    (("families", "primary", "representations"), ["sea_token"], "did you mean 'sae_token'?"),
+    (("statistics", "family"), "primry", "did you mean 'primary'?"),
+    (("collections", "limit", "source"), "limet", "collections.limit.source: 'limet'"),
+    (("collections", "limit", "corpus"), "limits", "collections.limit.corpus"),
+    (("bases", "kmeans"), {"centroids": 0}, "bases.kmeans.centroids: 0"),
+    (("bases", "identity"), {"a": 1}, "bases.identity: unknown key 'a'; it takes no keys"),
+    (("shared",), ["sea"], "no basis is called 'sea'"),
+    (("granularities",), ["words"], "choose one of pooled, token"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "sentence"), FAULTS)
+def test_a_fault_is_told_with_its_path_and_what_is_allowed(
+    valid: dict[str, Any], path: tuple[str, ...], value: Any, sentence: str
+) -> None:
+    faulty = copy.deepcopy(valid)
+    place = faulty
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(InputError) as caught:
+        configuration.validate(faulty, SCHEMA)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_encoder_needs_the_key_that_its_source_names(valid: dict[str, Any]) -> None:
+    faulty = copy.deepcopy(valid)
+    faulty["encoder"] = {"source": "hub", "name": "intfloat/multilingual-e5-base"}
+    with pytest.raises(InputError, match="revision"):
+        configuration.validate(faulty, SCHEMA)
+
+
+def test_a_corpus_may_not_be_borrowed_from_a_borrower(valid: dict[str, Any]) -> None:
+    faulty = copy.deepcopy(valid)
+    faulty["collections"]["limit"]["corpus"] = "api-docs"
+    faulty["collections"]["wiki-sections"]["corpus"] = "limit"
+    with pytest.raises(InputError, match="name 'api-docs'"):
+        configuration.validate(faulty, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("", "empty"), ("- a", "not a mapping"), ("a: [", "not valid YAML")]
+)
+def test_a_file_that_is_no_configuration_is_named(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence) as caught:
+        configuration.load(path, SCHEMA)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.yaml cannot be read"):
+        configuration.load(tmp_path / "absent.yaml", SCHEMA)

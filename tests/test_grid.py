@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whencount import config as configuration
+from whencount import grid
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
+MS_MARCO = {"msmarco-dev", "trec-dl-2019", "trec-dl-2020"}
+
+
+@pytest.fixture(scope="module")
+def full() -> dict[str, Any]:
+    return configuration.load(ROOT / "configs" / "full.yaml", SCHEMA)
+
+
+def test_the_published_grid_has_the_published_counts(full: dict[str, Any]) -> None:
+    """Study, section 4."""
+    families: Counter[str] = Counter()
+    union_on_the_ten = 0
+    for job, cells in grid.expand(full).items():
+        for members in cells.values():
+            families.update(members)
+            union_on_the_ten += job.collection not in MS_MARCO
+    assert families["primary"] == 182
+    assert families["budgets"] + families["budgets_native"] == 462
+    assert families["parameters"] == 630
+    assert families["seeds"] == 100
+    assert families["controls"] == 84
+    assert families["shared_dictionary"] == 20
+    assert families["held_back"] == 84
+    assert union_on_the_ten == 1226
+
+
+def test_a_cell_that_two_families_share_stands_once(full: dict[str, Any]) -> None:
+    cells = grid.expand(full)[grid.Job("sae_token", "scifact", 0)]
+    assert cells[grid.Cell("32/128", 1.2, 0.75)] == ["primary", "budgets", "parameters"]
+
+
+def test_bases_without_random_numbers_are_not_repeated_over_seeds(full: dict[str, Any]) -> None:
+    seeded = dict(full)
+    seeded["families"] = {
+        "seeds": {"budgets": ["native"], "k1": [1.2], "b": [0.75], "seeds": [0, 1]}
+    }
+    found = {(job.representation, job.seed) for job in grid.expand(seeded)}
+    assert ("pca_pooled", 1) not in found
+    assert ("kmeans_pooled", 1) in found
+
+
+def test_a_shared_dictionary_is_fitted_on_token_states() -> None:
+    pooled = grid.Representation.parse("sae_shared_pooled")
+    assert (pooled.basis, pooled.granularity, pooled.fitted_on) == ("sae", "pooled", "token")
+    assert pooled.name == "sae_shared_pooled"
+    own = grid.Representation.parse("sae_pooled")
+    assert (own.basis, own.fitted_on, own.shared) == ("sae", "pooled", False)
+
+
+def test_each_basis_is_fitted_once_for_all_jobs_that_use_it() -> None:
+    jobs = dict.fromkeys(
+        [
+            grid.Job("sae_token", "a", 0),
+            grid.Job("sae_shared_pooled", "a", 0),
+            grid.Job("sae_token", "b", 1),
+        ]
+    )
+    assert grid.fitted_bases(jobs) == [("sae", "token", 0), ("sae", "token", 1)]
+
+
+def test_budgets_parse_to_query_and_document_limits() -> None:
+    assert grid.parse_budget("16/64") == (16, 64)
+    assert grid.parse_budget("native") == (None, None)

@@ -1,0 +1,84 @@
+# Analysis: tables in, tables out.
+
+
+rule significance:
+    input:
+        rows=f"{RESULTS}/rows.parquet",
+        per_query=[f"{RESULTS}/per_query/{job.name}.parquet" for job in JOBS],
+    output:
+        f"{RESULTS}/significance.parquet",
+    log:
+        f"{RESULTS}/logs/significance.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/significance.tsv"
+    conda:
+        "../../envs/statistics.yaml"
+    threads: 1
+    resources:
+        mem_mb=8000,
+        runtime=60,
+    params:
+        options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
+    message:
+        "bootstrapping the gains of the {STUDY[statistics][family]} family"
+    shell:
+        "whencount stage significance --rows {input.rows} --options {params.options:q}"
+        " --out {output} {input.per_query} 2> {log}"
+
+
+rule shares:
+    input:
+        rows=f"{RESULTS}/rows.parquet",
+    output:
+        f"{RESULTS}/shares.parquet",
+    log:
+        f"{RESULTS}/logs/shares.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/shares.tsv"
+    conda:
+        "../../envs/statistics.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
+    message:
+        "sharing the gain out among the three switches"
+    shell:
+        "whencount stage shares --rows {input.rows} --options {params.options:q}"
+        " --out {output} 2> {log}"
+
+
+rule reference_quality:
+    input:
+        runs=[
+            f"{RESULTS}/references/{reference}.{collection}.parquet"
+            for reference in REFERENCES
+            for collection in COLLECTIONS
+        ],
+        corpora=[
+            f"{RESULTS}/corpora/{CORPUS[collection]}" for collection in COLLECTIONS
+        ],
+        collections=[
+            f"{RESULTS}/collections/{collection}" for collection in COLLECTIONS
+        ],
+    output:
+        f"{RESULTS}/references.parquet",
+    log:
+        f"{RESULTS}/logs/reference_quality.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/reference_quality.tsv"
+    conda:
+        "../../envs/statistics.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        corpus=as_json(CORPUS),
+    message:
+        "measuring the references"
+    shell:
+        "whencount stage reference-quality --runs {input.runs} --corpora {input.corpora}"
+        " --collections {input.collections} --out {output} 2> {log}"

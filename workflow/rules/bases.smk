@@ -1,0 +1,57 @@
+# Bases: encode the fit passages once, then fit every basis on their states.
+
+
+rule fit_states:
+    input:
+        passages=f"{RESULTS}/fit/passages.parquet",
+    output:
+        directory(f"{RESULTS}/fit/states"),
+    log:
+        f"{RESULTS}/logs/fit_states.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/fit_states.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    resources:
+        mem_mb=16000,
+        runtime=240,
+        gpu=1,
+    params:
+        encoder=as_json(STUDY["encoder"]),
+        options=as_json(
+            {key: value for key, value in STUDY["fit"].items() if key != "text"}
+        ),
+        seed=STUDY["seed"],
+    message:
+        "encoding the fit passages"
+    shell:
+        "whencount stage fit-states --encoder {params.encoder:q} --passages {input.passages}"
+        " --options {params.options:q} --seed {params.seed} --threads {threads}"
+        " --out {output} 2> {log}"
+
+
+rule fit_basis:
+    input:
+        states=f"{RESULTS}/fit/states",
+    output:
+        directory(f"{RESULTS}/bases/{{basis}}_{{fitted_on}}.seed{{seed}}"),
+    log:
+        f"{RESULTS}/logs/fit_basis/{{basis}}_{{fitted_on}}.seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/fit_basis/{{basis}}_{{fitted_on}}.seed{{seed}}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    resources:
+        mem_mb=16000,
+        runtime=240,
+        gpu=lambda wildcards: int(wildcards.basis == "sae"),
+    params:
+        options=lambda wildcards: as_json(STUDY["bases"][wildcards.basis]),
+    message:
+        "fitting {wildcards.basis} on {wildcards.fitted_on} states, seed {wildcards.seed}"
+    shell:
+        "whencount stage fit-basis --states {input.states} --basis {wildcards.basis}"
+        " --granularity {wildcards.fitted_on} --options {params.options:q}"
+        " --seed {wildcards.seed} --threads {threads} --out {output} 2> {log}"

@@ -1,0 +1,94 @@
+# The checked configuration, its grid, the paths, and what input functions need.
+
+import json
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from whencount import config as configuration
+from whencount import grid
+from whencount.errors import InputError
+
+try:
+    STUDY = configuration.validate(
+        config, Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml"
+    )
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+RESULTS = STUDY["results"]
+REPORTS = STUDY["reports"]
+JOBS = grid.expand(STUDY)
+COLLECTIONS = sorted({job.collection for job in JOBS})
+CORPUS = {name: STUDY["collections"][name].get("corpus", name) for name in COLLECTIONS}
+SHARDS = {name: STUDY["collections"][name]["shards"] for name in set(CORPUS.values())}
+BASES = [
+    f"{basis}_{fitted_on}.seed{seed}"
+    for basis, fitted_on, seed in grid.fitted_bases(JOBS)
+]
+REFERENCES = sorted(STUDY["references"])
+
+
+wildcard_constraints:
+    basis="[a-z0-9]+",
+    collection="[a-z0-9][a-z0-9_-]*",
+    corpus="[a-z0-9][a-z0-9_-]*",
+    fitted_on="pooled|token",
+    representation="[a-z0-9_]+_(pooled|token)",
+    seed="[0-9]+",
+    shard="[0-9]+",
+    shards="[0-9]+",
+
+
+def as_json(value):
+    """One compact, stable line, so that a changed option is a changed param of its rule."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def source_of(name):
+    """The options that say where a collection comes from, without those of the workflow."""
+    options = STUDY["collections"][name]
+    return {
+        key: value
+        for key, value in options.items()
+        if key not in ("corpus", "shards", "maximum_stored")
+    }
+
+
+def representations_of(collections):
+    """{name.seedN: path of the fitted basis} for every representation that the collections use."""
+    found = {}
+    for job in JOBS:
+        if job.collection in collections:
+            part = grid.Representation.parse(job.representation)
+            found[f"{job.representation}.seed{job.seed}"] = (
+                f"{RESULTS}/bases/{part.basis}_{part.fitted_on}.seed{job.seed}"
+            )
+    return found
+
+
+def representations_of_corpus(corpus):
+    return representations_of([name for name in COLLECTIONS if CORPUS[name] == corpus])
+
+
+def document_vectors(corpus):
+    """The folders of a corpus's vectors, one per shard, in the order of the corpus."""
+    shards = SHARDS[corpus]
+    return [
+        f"{RESULTS}/vectors/{corpus}/documents.{shard}of{shards}"
+        for shard in range(shards)
+    ]
+
+
+def maximum_stored(name):
+    return STUDY["collections"][name].get("maximum_stored", 0)
+
+
+def cells_of(wildcards):
+    job = grid.Job(wildcards.representation, wildcards.collection, int(wildcards.seed))
+    if job not in JOBS:
+        raise WorkflowError(
+            f"the configuration has no row of {job.name}; add it to a family of {STUDY['study']!r}"
+        )
+    return as_json([[cell.budget, cell.k1, cell.b, cell.control] for cell in JOBS[job]])

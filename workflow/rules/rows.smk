@@ -1,0 +1,66 @@
+# Rows: one job per representation x collection x seed writes all its budgets and (k1, b) cells.
+
+
+rule score:
+    input:
+        documents=lambda wildcards: document_vectors(CORPUS[wildcards.collection]),
+        queries=f"{RESULTS}/vectors/{{collection}}/queries",
+        corpus=lambda wildcards: f"{RESULTS}/corpora/{CORPUS[wildcards.collection]}",
+        collection=f"{RESULTS}/collections/{{collection}}",
+    output:
+        rows=f"{RESULTS}/rows/{{representation}}.{{collection}}.seed{{seed}}.parquet",
+        per_query=f"{RESULTS}/per_query/{{representation}}.{{collection}}.seed{{seed}}.parquet",
+    log:
+        f"{RESULTS}/logs/score/{{representation}}.{{collection}}.seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/score/{{representation}}.{{collection}}.seed{{seed}}.tsv"
+    conda:
+        "../../envs/search.yaml"
+    threads: 1
+    resources:
+        mem_mb=16000,
+        runtime=240,
+    params:
+        cells=cells_of,
+        depth=STUDY["search"]["depth"],
+        study_seed=STUDY["seed"],
+    message:
+        "scoring {wildcards.representation} on {wildcards.collection}, seed {wildcards.seed}"
+    shell:
+        "whencount stage score --representation {wildcards.representation}"
+        " --collection-name {wildcards.collection} --seed {wildcards.seed}"
+        " --documents {input.documents} --queries {input.queries}"
+        " --corpus {input.corpus} --collection {input.collection} --cells {params.cells:q}"
+        " --depth {params.depth} --study-seed {params.study_seed} --threads {threads}"
+        " --rows {output.rows} --per-query {output.per_query} 2> {log}"
+
+
+rule collect:
+    input:
+        [f"{RESULTS}/rows/{job.name}.parquet" for job in JOBS],
+    output:
+        f"{RESULTS}/rows.parquet",
+    log:
+        f"{RESULTS}/logs/collect.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/collect.tsv"
+    conda:
+        "../../envs/statistics.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        grid=as_json(
+            {
+                "bases": sorted(STUDY["bases"]),
+                "granularities": STUDY["granularities"],
+                "shared": STUDY["shared"],
+                "collections": sorted(STUDY["collections"]),
+                "families": STUDY["families"],
+            }
+        ),
+    message:
+        "gathering the rows"
+    shell:
+        "whencount stage collect --grid {params.grid:q} --out {output} {input} 2> {log}"

@@ -1,0 +1,69 @@
+# Vectors: the encoder reads a shard of a corpus once and every representation of it is written.
+
+
+rule encode_documents:
+    input:
+        corpus=f"{RESULTS}/corpora/{{corpus}}",
+        bases=lambda wildcards: sorted(
+            set(representations_of_corpus(wildcards.corpus).values())
+        ),
+    output:
+        directory(f"{RESULTS}/vectors/{{corpus}}/documents.{{shard}}of{{shards}}"),
+    log:
+        f"{RESULTS}/logs/encode_documents/{{corpus}}.{{shard}}of{{shards}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/encode_documents/{{corpus}}.{{shard}}of{{shards}}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    resources:
+        mem_mb=16000,
+        runtime=720,
+        gpu=1,
+    params:
+        encoder=as_json(STUDY["encoder"]),
+        representations=lambda wildcards: as_json(
+            representations_of_corpus(wildcards.corpus)
+        ),
+        maximum_stored=lambda wildcards: maximum_stored(wildcards.corpus),
+    message:
+        "encoding the documents of {wildcards.corpus}, shard {wildcards.shard} of {wildcards.shards}"
+    shell:
+        "whencount stage encode --encoder {params.encoder:q} --texts {input.corpus}/documents.parquet"
+        " --side passage --representations {params.representations:q}"
+        " --shard {wildcards.shard} --shards {wildcards.shards}"
+        " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2> {log}"
+
+
+rule encode_queries:
+    input:
+        collection=f"{RESULTS}/collections/{{collection}}",
+        bases=lambda wildcards: sorted(
+            set(representations_of([wildcards.collection]).values())
+        ),
+    output:
+        directory(f"{RESULTS}/vectors/{{collection}}/queries"),
+    log:
+        f"{RESULTS}/logs/encode_queries/{{collection}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/encode_queries/{{collection}}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    resources:
+        mem_mb=16000,
+        runtime=120,
+        gpu=1,
+    params:
+        encoder=as_json(STUDY["encoder"]),
+        representations=lambda wildcards: as_json(
+            representations_of([wildcards.collection])
+        ),
+        maximum_stored=lambda wildcards: maximum_stored(wildcards.collection),
+    message:
+        "encoding the queries of {wildcards.collection}"
+    shell:
+        "whencount stage encode --encoder {params.encoder:q}"
+        " --texts {input.collection}/queries.parquet --side query"
+        " --representations {params.representations:q} --maximum-stored {params.maximum_stored}"
+        " --threads {threads} --out {output} 2> {log}"
