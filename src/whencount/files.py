@@ -7,6 +7,7 @@ import gzip
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,7 +132,7 @@ def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(stream, 1):
                 if line.strip():
                     yield number, line.rstrip(b"\r\n")
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise InputError(
                 f"{path}: reading broke off after line {number} ({error}); the file is damaged or"
                 " truncated: fetch or write it again"

@@ -72,7 +72,8 @@ class SparseVectors:
             InputError: a value is negative, NaN or infinite as float32, or a feature is out of
                 range.
         """
-        values = np.asarray(values, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            values = np.asarray(values).astype(np.float32)
         bad = ~(np.isfinite(values) & (values >= 0))
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
