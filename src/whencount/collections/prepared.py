@@ -1,0 +1,157 @@
+"""A collection on disk as Parquet: checked once, then read in batches by every later stage.
+
+Layout of the folder:
+
+* `documents.parquet`: `id` (string), `text` (string); one row per document, in collection order.
+* `queries.parquet`: `id` (string), `text` (string).
+* `qrels.parquet`: `query_id`, `document_id` (string), `relevance` (int32), `query_position`,
+  `document_position` (int32: row in the tables above, -1 where unknown).
+* `collection.json`: format, name, description, counts, warnings, sha256 of the three tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from whencount.collections.model import Document, Qrels, Query, object_array
+from whencount.errors import InputError
+
+FORMAT = "whencount-collection-1"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much a prepared collection holds.
+
+    Attributes:
+        documents: all documents, empty ones too.
+        empty_documents: documents without a visible character.
+        duplicate_documents: documents left out because an earlier one had their id.
+        queries: all queries.
+        judgements: all rows of the qrels.
+        queries_with_positive: queries with at least one relevance above 0; the others have no
+            nDCG.
+        unknown_documents: distinct document ids in the qrels that the collection lacks.
+        unknown_queries: distinct query ids in the qrels that the collection lacks.
+    """
+
+    documents: int
+    empty_documents: int
+    duplicate_documents: int
+    queries: int
+    judgements: int
+    queries_with_positive: int
+    unknown_documents: int
+    unknown_queries: int
+
+
+@dataclass(frozen=True)
+class PreparedCollection:
+    """A collection that `prepare` wrote; documents stay on disk.
+
+    Attributes:
+        path: the folder.
+        name, description, language, licence: as of the `Collection`.
+        counts: how much there is.
+        warnings: what a person should know, one sentence each.
+        queries: in order.
+        qrels: all judgements, those of unknown documents too.
+        query_positions: int32, shape (judgements,), -1 where the query is unknown.
+        document_positions: int32, shape (judgements,), -1 where the document is unknown.
+    """
+
+    path: Path
+    name: str
+    description: str
+    language: str
+    licence: str
+    counts: Counts
+    warnings: tuple[str, ...]
+    queries: tuple[Query, ...]
+    qrels: Qrels
+    query_positions: NDArray[np.int32]
+    document_positions: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return self.counts.documents
+
+    def document_batches(self, size: int = 4096) -> Iterator[list[Document]]:
+        """Yield the documents in order, `size` at a time (the last batch may be smaller)."""
+        with pq.ParquetFile(self.path / "documents.parquet") as table:
+            for batch in table.iter_batches(batch_size=size):
+                ids, texts = batch.column("id").to_pylist(), batch.column("text").to_pylist()
+                yield [Document(*pair) for pair in zip(ids, texts, strict=True)]
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents in order."""
+        for batch in self.document_batches():
+            yield from batch
+
+    def document_ids(self) -> NDArray[np.object_]:
+        """All document ids in order, object array of str, shape (documents,)."""
+        return _strings(pq.read_table(self.path / "documents.parquet", columns=["id"]), "id")
+
+    def query_ids(self) -> NDArray[np.object_]:
+        """All query ids in order, object array of str, shape (queries,)."""
+        return object_array(query.id for query in self.queries)
+
+
+def load_prepared(path: str | Path) -> PreparedCollection:
+    """Open a folder that `prepare` or `prepare_passages` wrote.
+
+    Raises:
+        InputError: the folder is missing or not complete.
+    """
+    path = Path(path)
+    try:
+        about = json.loads((path / "collection.json").read_text(encoding="utf-8"))
+        if about["format"] != FORMAT:
+            raise InputError(
+                f"{path}: format {about['format']!r}, but this version reads {FORMAT!r}; prepare"
+                " the collection again"
+            )
+        queries = pq.read_table(path / "queries.parquet")
+        qrels = pq.read_table(path / "qrels.parquet")
+        rows = pq.read_metadata(path / "documents.parquet").num_rows
+        counts = Counts(**about["counts"])
+        if rows != counts.documents or len(qrels) != counts.judgements:
+            raise InputError(
+                f"{path}: the tables do not have the sizes that collection.json declares; prepare"
+                " the collection again"
+            )
+        texts = zip(_strings(queries, "id"), _strings(queries, "text"), strict=True)
+        return PreparedCollection(
+            path=path,
+            name=about["name"],
+            description=about["description"],
+            language=about["language"],
+            licence=about["licence"],
+            counts=counts,
+            warnings=tuple(about["warnings"]),
+            queries=tuple(Query(*pair) for pair in texts),
+            qrels=Qrels(
+                _strings(qrels, "query_id"),
+                _strings(qrels, "document_id"),
+                qrels.column("relevance").to_numpy(),
+            ),
+            query_positions=qrels.column("query_position").to_numpy(),
+            document_positions=qrels.column("document_position").to_numpy(),
+        )
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{path} is not a complete prepared collection ({error}); prepare it again"
+        ) from error
+
+
+def _strings(table: pa.Table, column: str) -> NDArray[np.object_]:
+    return object_array(table.column(column).to_pylist())
