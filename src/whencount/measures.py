@@ -8,184 +8,37 @@ doi:10.1145/582415.582418). A query without a positive judgement has no nDCG: it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whencount.errors import InputError
+from whencount.judgements import Judgements, discounts
 
 if TYPE_CHECKING:
-    from whencount.collections.model import Qrels
+    from whencount.search import Rankings
 
-TIE_TOLERANCE = 1e-12
-"""Neighbouring scores whose relative difference is at most this are one tie.
+__all__ = [
+    "Borders",
+    "Judgements",
+    "border_tied",
+    "mean_quality",
+    "ndcg",
+    "open_borders",
+    "recall",
+    "tie_expected_ndcg",
+    "tie_share",
+    "tied_with_next",
+]
 
-Scores that are equal by their formula can differ in the last bits by the order of summation.
+TIE_TOLERANCE = 2e-12
+"""Scores whose relative difference is at most this are tied.
+
+The search rounds scores to 40 significant bits, which makes equal what is equal on paper, except
+where the exact score lies on a rounding step: then the two sides differ by 2^-39, 1.8e-12.
 """
-
-
-@dataclass(frozen=True)
-class Judgements:
-    """Positive relevance judgements, by position of query and document.
-
-    Attributes:
-        queries: how many queries the rankings have (Q).
-        documents: how many documents the collection has (N).
-        keys: int64, rising; `query * N + document` of each positive judgement whose document is in
-            the collection.
-        gains: float64, the relevance of each of `keys`, positive.
-        positives: int64, shape (Q,), positive judgements of each query, documents outside the
-            collection included.
-        ideal_gains: float64, all positive relevances, query by query, falling within each.
-        judged: bool, shape (Q,), whether the query has any judgement, a negative one included.
-        unknown_documents: judgements (of known queries) that name a document outside the
-            collection.
-        unknown_queries: queries that are judged but not among the rankings' queries.
-    """
-
-    queries: int
-    documents: int
-    keys: NDArray[np.int64]
-    gains: NDArray[np.float64]
-    positives: NDArray[np.int64]
-    ideal_gains: NDArray[np.float64]
-    judged: NDArray[np.bool_]
-    unknown_documents: int = 0
-    unknown_queries: int = 0
-
-    @property
-    def evaluated(self) -> NDArray[np.bool_]:
-        """Which queries have nDCG: those with a positive judgement; bool, shape (Q,)."""
-        return self.positives > 0
-
-    @classmethod
-    def from_qrels(
-        cls,
-        qrels: Qrels,
-        query_ids: NDArray[np.object_] | Sequence[str],
-        document_ids: NDArray[np.object_] | Sequence[str],
-    ) -> Judgements:
-        """Find the positions of the judged queries and documents.
-
-        Args:
-            qrels: the judgements by id; a pair judged twice alike counts once.
-            query_ids: ids of the ranked queries, in the order of the rankings.
-            document_ids: ids of the collection, in its own order.
-
-        Raises:
-            InputError: a pair is judged twice with different relevance.
-        """
-        import pandas as pd
-
-        query_index = pd.Index(np.asarray(query_ids, dtype=object))
-        queries = np.asarray(query_index.get_indexer(qrels.query_ids), dtype=np.int64)
-        unknown_queries = len(pd.unique(qrels.query_ids[queries < 0]))
-        known = queries >= 0
-        codes, names = pd.factorize(qrels.document_ids[known])
-        # The judged ids are few and the documents many: hash the few.
-        found = pd.Index(names).get_indexer(pd.Index(np.asarray(document_ids, dtype=object)))
-        position_of = np.full(len(names), -1, dtype=np.int64)
-        present = np.flatnonzero(found >= 0)
-        position_of[found[present]] = present
-
-        queries, relevance = queries[known], qrels.relevance[known].astype(np.float64)
-        order = np.lexsort((codes, queries))
-        queries, codes, relevance = queries[order], codes[order], relevance[order]
-        again = (queries[1:] == queries[:-1]) & (codes[1:] == codes[:-1])
-        conflict = np.flatnonzero(again & (relevance[1:] != relevance[:-1]))
-        if len(conflict):
-            at = conflict[0]
-            raise InputError(
-                f"query {query_ids[queries[at]]!r} and document {names[codes[at]]!r} are judged"
-                f" twice, with relevance {relevance[at]:g} and {relevance[at + 1]:g}; keep one"
-            )
-        first = np.concatenate([[True], ~again]) if len(queries) else np.zeros(0, dtype=bool)
-        queries, codes, relevance = queries[first], codes[first], relevance[first]
-        judgements = cls.from_positions(
-            queries, position_of[codes], relevance, len(query_index), len(document_ids)
-        )
-        return replace(judgements, unknown_queries=unknown_queries)
-
-    @classmethod
-    def from_positions(
-        cls,
-        query_positions: NDArray[Any],
-        document_positions: NDArray[Any],
-        relevance: NDArray[Any],
-        queries: int,
-        documents: int,
-    ) -> Judgements:
-        """Take judgements given by position; document -1 stands outside the collection.
-
-        The three arrays have one entry per judgement, and no (query, document) pair twice.
-        """
-        query_positions = np.asarray(query_positions, dtype=np.int64)
-        document_positions = np.asarray(document_positions, dtype=np.int64)
-        relevance = np.asarray(relevance, dtype=np.float64)
-        judged = np.zeros(queries, dtype=bool)
-        judged[query_positions] = True
-        unknown = int(np.count_nonzero(document_positions < 0))
-        positive = relevance > 0
-        query_positions, document_positions, relevance = (
-            array[positive] for array in (query_positions, document_positions, relevance)
-        )
-        falling = np.lexsort((-relevance, query_positions))
-        inside = document_positions >= 0
-        keys = query_positions[inside] * documents + document_positions[inside]
-        rising = np.argsort(keys, kind="stable")
-        return cls(
-            queries,
-            documents,
-            keys[rising],
-            relevance[inside][rising],
-            np.bincount(query_positions, minlength=queries),
-            relevance[falling],
-            judged,
-            unknown,
-        )
-
-    def gains_of(self, positions: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Relevance of ranked documents, 0 where unjudged or past the end (-1).
-
-        Args:
-            positions: shape (..., Q, depth).
-
-        Returns:
-            float64, the shape of `positions`.
-        """
-        result = np.zeros(positions.shape, dtype=np.float64)
-        if len(self.keys) == 0:
-            return result
-        # Few retrieved documents are relevant to any query: a table of the collection lets only
-        # those reach the binary search. Its last entry answers for -1.
-        relevant = np.zeros(self.documents + 1, dtype=bool)
-        relevant[self.keys % self.documents] = True
-        flat = positions.reshape(-1)
-        candidates = np.flatnonzero(relevant.take(flat, mode="wrap"))
-        query = candidates // positions.shape[-1] % self.queries
-        keys = query * self.documents + flat[candidates]
-        places = np.searchsorted(self.keys, keys)
-        places[places == len(self.keys)] = 0
-        hit = self.keys[places] == keys
-        result.reshape(-1)[candidates[hit]] = self.gains[places[hit]]
-        return result
-
-    def ideal(self, cutoff: int) -> NDArray[np.float64]:
-        """DCG of the best possible ranking, float64, shape (Q,); 0 without positives."""
-        starts = np.cumsum(self.positives) - self.positives
-        total = np.zeros(self.queries, dtype=np.float64)
-        for rank, discount in enumerate(discounts(cutoff)):
-            have = self.positives > rank
-            total[have] += self.ideal_gains[starts[have] + rank] * discount
-        return total
-
-
-def discounts(cutoff: int) -> NDArray[np.float64]:
-    """`1 / log2(rank + 1)` of ranks 1..cutoff, float64, shape (cutoff,)."""
-    return 1.0 / np.log2(np.arange(2, cutoff + 2, dtype=np.float64))
 
 
 def _ratio(gain: NDArray[np.float64], ideal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -329,3 +182,100 @@ def tie_share(
         float64, shape (...).
     """
     return mean_quality(border_tied(scores, counts, cutoff).astype(np.float64), judgements)
+
+
+@dataclass(frozen=True)
+class Borders:
+    """Ties at the cutoff that reach past the end of the ranking, as the whole collection has them.
+
+    `whencount.ties.complete_borders` computes them.
+
+    Attributes:
+        sizes: int64, shape (cells, configurations, queries), documents in the tie; 0 for rankings
+            that show their tie whole.
+        gains: float64, the same shape, the sum of relevance of those documents.
+    """
+
+    sizes: NDArray[np.int64]
+    gains: NDArray[np.float64]
+
+
+def open_borders(rankings: Rankings, cutoff: int = 10) -> NDArray[np.bool_]:
+    """Whether the tie across the border at `cutoff` reaches the last rank of a full ranking.
+
+    Documents of that tie may then stand outside the ranking.
+
+    Returns:
+        bool, shape (cells, configurations, queries).
+
+    Raises:
+        InputError: the rankings are too short to see the rank below the border.
+    """
+    scores, counts = rankings.scores, rankings.counts
+    result = border_tied(scores, counts, cutoff)
+    rest = tied_with_next(scores[result][:, cutoff - 1 :], counts[result] - np.int32(cutoff - 1))
+    result[result] = rest.all(axis=-1)
+    return result
+
+
+def tie_expected_ndcg(
+    rankings: Rankings,
+    judgements: Judgements,
+    cutoff: int = 10,
+    borders: Borders | None = None,
+) -> NDArray[np.float64]:
+    """Expected nDCG at `cutoff` when documents with equal scores come in random order.
+
+    Every rank of a tie has the mean gain of the tie (McSherry and Najork, 2008,
+    doi:10.1007/978-3-540-78646-7_38, equation 4). Rankings without a tie in their first `cutoff`
+    ranks have the bits of `ndcg`.
+
+    Args:
+        rankings: deeper than `cutoff`.
+        judgements: of the same queries.
+        borders: the ties that reach past the end of the rankings; None where there are none
+            (`open_borders` tells).
+
+    Returns:
+        float64, shape (cells, configurations, queries); NaN where the query has no positive
+        judgement.
+
+    Raises:
+        InputError: a tie reaches past the end of a ranking and `borders` does not tell its size, or
+            the rankings are no deeper than `cutoff`.
+    """
+    positions, scores, counts = rankings.positions, rankings.scores, rankings.counts
+    result = ndcg(positions, counts, judgements, cutoff)
+    unbounded = open_borders(rankings, cutoff) & judgements.evaluated
+    if borders is None:
+        borders = Borders(np.zeros(counts.shape, np.int64), np.zeros(counts.shape))
+    if (unbounded & (borders.sizes == 0)).any():
+        raise InputError(
+            f"ties at rank {cutoff} reach past the end of {int(unbounded.sum())} rankings of depth"
+            f" {scores.shape[-1]}; complete them with whencount.ties.complete_borders, or search"
+            " deeper"
+        )
+    tied = tied_with_next(scores, counts)
+    chosen = tied[..., :cutoff].any(axis=-1) & judgements.evaluated
+    if not chosen.any():
+        return result
+    depth = scores.shape[-1]
+    valid = np.arange(depth) < counts[chosen][:, None]
+    documents = np.where(valid, positions[chosen], np.int32(-1))
+    gains = judgements.gains_of(documents, np.nonzero(chosen)[-1])
+    # Number the ties of each ranking, and spread each one's mean gain over its ranks.
+    group = np.zeros(valid.shape, dtype=np.int64)
+    np.cumsum(~tied[chosen], axis=-1, out=group[:, 1:])
+    number = group + np.arange(len(group))[:, None] * depth
+    sizes = np.bincount(number.reshape(-1), weights=valid.reshape(-1), minlength=number.size)
+    sums = np.bincount(number.reshape(-1), weights=gains.reshape(-1), minlength=number.size)
+    border = number[unbounded[chosen], cutoff - 1]
+    sizes[border] = borders.sizes[unbounded]
+    sums[border] = borders.gains[unbounded]
+    expected = np.zeros(len(group))
+    for rank, discount in enumerate(discounts(cutoff)):
+        at = number[:, rank]
+        expected += np.where(valid[:, rank], sums[at] / np.maximum(sizes[at], 1), 0.0) * discount
+    ideal = np.broadcast_to(judgements.ideal(cutoff), chosen.shape)[chosen]
+    result[chosen] = expected / ideal
+    return result
