@@ -60,17 +60,6 @@ def test_a_shared_dictionary_is_fitted_on_token_states() -> None:
     assert (own.basis, own.fitted_on, own.shared) == ("sae", "pooled", False)
 
 
-def test_each_basis_is_fitted_once_for_all_jobs_that_use_it() -> None:
-    jobs = dict.fromkeys(
-        [
-            grid.Job("sae_token", "a", 0),
-            grid.Job("sae_shared_pooled", "a", 0),
-            grid.Job("sae_token", "b", 1),
-        ]
-    )
-    assert grid.fitted_bases(jobs) == [("sae", "token", 0), ("sae", "token", 1)]
-
-
 def test_budgets_parse_to_query_and_document_limits() -> None:
     assert grid.parse_budget("16/64") == (16, 64)
     assert grid.parse_budget("native") == (None, None)

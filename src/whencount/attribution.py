@@ -219,3 +219,29 @@ def shares(
         else np.full((2, len(parts)), np.nan)
     )
     return pd.DataFrame({"share": share, "low": low, "high": high}, index=list(parts))
+
+
+def share_table(rows: pd.DataFrame, *, draws: int = 2_000, seed: int = 0) -> pd.DataFrame:
+    """Shares of the gain over all rows and within every collection, granularity and basis.
+
+    Returns:
+        One line per group and switch: scope ("all", "collection", "granularity" or "basis"), value
+        (the group's name, "" for all), part (the switch), share, low, high (`shares`; resampling
+        collections, so within one collection the interval is the share itself), rows, gain (their
+        sum).
+
+    Raises:
+        InputError: as `shares`.
+    """
+    import pandas as pd
+
+    groups = [("all", "", rows)]
+    for scope in ("collection", "granularity", "basis"):
+        groups += [(scope, str(value), part) for value, part in rows.groupby(scope, sort=True)]
+    lines = []
+    for scope, value, part in groups:
+        table = shares(part, draws=draws, seed=seed).rename_axis("part").reset_index()
+        table.insert(0, "value", value)
+        table.insert(0, "scope", scope)
+        lines.append(table.assign(rows=len(part), gain=float(part["gain"].sum())))
+    return pd.concat(lines, ignore_index=True)

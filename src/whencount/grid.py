@@ -108,12 +108,3 @@ def expand(config: Mapping[str, Any]) -> dict[Job, dict[Cell, list[str]]]:
                     for cell in cells:
                         job.setdefault(cell, []).append(family)
     return {job: dict(sorted(jobs[job].items())) for job in sorted(jobs)}
-
-
-def fitted_bases(jobs: Mapping[Job, Any]) -> list[tuple[str, str, int]]:
-    """The (basis, granularity fitted on, seed) triples that the jobs need, sorted."""
-    found = set()
-    for job in jobs:
-        representation = Representation.parse(job.representation)
-        found.add((representation.basis, representation.fitted_on, job.seed))
-    return sorted(found)

@@ -140,6 +140,31 @@ class SparseVectors:
             self.vocabulary_size,
         )
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[SparseVectors]) -> SparseVectors:
+        """The rows of all parts, one after the other.
+
+        Raises:
+            InputError: there are no parts, or their vocabularies differ in size.
+        """
+        sizes = {part.vocabulary_size for part in parts}
+        if len(sizes) != 1:
+            raise InputError(
+                f"shards of vectors must have one vocabulary; these have {sorted(sizes)} features"
+            )
+        if len(parts) == 1:
+            return parts[0]
+        sizes_of_rows = np.concatenate([part.row_sizes() for part in parts])
+        indptr = np.zeros(len(sizes_of_rows) + 1, dtype=np.int64)
+        np.cumsum(sizes_of_rows, out=indptr[1:])
+        return cls(
+            np.concatenate([part.ids for part in parts]),
+            indptr,
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.values for part in parts]),
+            sizes.pop(),
+        )
+
     def save(self, path: str | Path) -> None:
         """Write the vectors as a directory that `load` reads; whole or not at all."""
         with VectorsWriter(path, self.vocabulary_size) as writer:

@@ -57,9 +57,6 @@ rule reference_quality:
             for reference in REFERENCES
             for collection in COLLECTIONS
         ],
-        corpora=[
-            f"{RESULTS}/corpora/{CORPUS[collection]}" for collection in COLLECTIONS
-        ],
         collections=[
             f"{RESULTS}/collections/{collection}" for collection in COLLECTIONS
         ],
@@ -70,15 +67,20 @@ rule reference_quality:
     benchmark:
         f"{RESULTS}/benchmarks/reference_quality.tsv"
     conda:
-        "../../envs/statistics.yaml"
+        "../../envs/search.yaml"
     threads: 1
     resources:
         mem_mb=4000,
         runtime=30,
     params:
-        corpus=as_json(CORPUS),
+        collections=as_json(
+            {
+                collection: f"{RESULTS}/collections/{collection}"
+                for collection in COLLECTIONS
+            }
+        ),
     message:
         "measuring the references"
     shell:
-        "whencount stage reference-quality --runs {input.runs} --corpora {input.corpora}"
-        " --collections {input.collections} --out {output} 2> {log}"
+        "whencount stage reference-quality --collections {params.collections:q}"
+        " --out {output} {input.runs} 2> {log}"

@@ -3,7 +3,7 @@
 
 rule fit_states:
     input:
-        passages=f"{RESULTS}/fit/passages.parquet",
+        passages=f"{RESULTS}/fit/passages",
     output:
         directory(f"{RESULTS}/fit/states"),
     log:
@@ -35,11 +35,11 @@ rule fit_basis:
     input:
         states=f"{RESULTS}/fit/states",
     output:
-        directory(f"{RESULTS}/bases/{{basis}}_{{fitted_on}}.seed{{seed}}"),
+        directory(f"{RESULTS}/bases/{{basis}}_{{granularity}}.seed{{seed}}"),
     log:
-        f"{RESULTS}/logs/fit_basis/{{basis}}_{{fitted_on}}.seed{{seed}}.log",
+        f"{RESULTS}/logs/fit_basis/{{basis}}_{{granularity}}.seed{{seed}}.log",
     benchmark:
-        f"{RESULTS}/benchmarks/fit_basis/{{basis}}_{{fitted_on}}.seed{{seed}}.tsv"
+        f"{RESULTS}/benchmarks/fit_basis/{{basis}}_{{granularity}}.seed{{seed}}.tsv"
     conda:
         "../../envs/encode.yaml"
     threads: 2
@@ -50,8 +50,36 @@ rule fit_basis:
     params:
         options=lambda wildcards: as_json(STUDY["bases"][wildcards.basis]),
     message:
-        "fitting {wildcards.basis} on {wildcards.fitted_on} states, seed {wildcards.seed}"
+        "fitting {wildcards.basis} on {wildcards.granularity} states, seed {wildcards.seed}"
     shell:
-        "whencount stage fit-basis --states {input.states} --basis {wildcards.basis}"
-        " --granularity {wildcards.fitted_on} --options {params.options:q}"
+        "whencount stage fit-basis --states {input.states}"
+        " --representation {wildcards.basis}_{wildcards.granularity}"
+        " --options {params.options:q} --seed {wildcards.seed} --threads {threads}"
+        " --out {output} 2> {log}"
+
+
+rule share_dictionary:
+    input:
+        states=f"{RESULTS}/fit/states",
+        dictionary=f"{RESULTS}/bases/{{basis}}_token.seed{{seed}}",
+    output:
+        directory(f"{RESULTS}/bases/{{basis}}_shared_{{granularity}}.seed{{seed}}"),
+    log:
+        f"{RESULTS}/logs/share_dictionary/{{basis}}_{{granularity}}.seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/share_dictionary/{{basis}}_{{granularity}}.seed{{seed}}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    resources:
+        mem_mb=16000,
+        runtime=60,
+    params:
+        options=lambda wildcards: as_json(STUDY["bases"][wildcards.basis]),
+    message:
+        "scaling the token dictionary of {wildcards.basis} for {wildcards.granularity} vectors"
+    shell:
+        "whencount stage fit-basis --states {input.states}"
+        " --representation {wildcards.basis}_shared_{wildcards.granularity}"
+        " --dictionary {input.dictionary} --options {params.options:q}"
         " --seed {wildcards.seed} --threads {threads} --out {output} 2> {log}"

@@ -1,13 +1,15 @@
 # Text in: documents, queries and judgements of every collection, checked once and kept as Parquet.
 
 
-rule documents:
+rule collection:
+    input:
+        corpus=lambda wildcards: corpus_to_borrow(wildcards.collection),
     output:
-        directory(f"{RESULTS}/corpora/{{corpus}}"),
+        directory(f"{RESULTS}/collections/{{collection}}"),
     log:
-        f"{RESULTS}/logs/documents/{{corpus}}.log",
+        f"{RESULTS}/logs/collection/{{collection}}.log",
     benchmark:
-        f"{RESULTS}/benchmarks/documents/{{corpus}}.tsv"
+        f"{RESULTS}/benchmarks/collection/{{collection}}.tsv"
     conda:
         "../../envs/search.yaml"
     threads: 1
@@ -15,41 +17,20 @@ rule documents:
         mem_mb=4000,
         runtime=240,
     params:
-        source=lambda wildcards: as_json(source_of(wildcards.corpus)),
-    message:
-        "reading the documents of {wildcards.corpus}"
-    shell:
-        "whencount stage documents --name {wildcards.corpus} --source {params.source:q}"
-        " --out {output} 2> {log}"
-
-
-rule topics:
-    input:
-        corpus=lambda wildcards: f"{RESULTS}/corpora/{CORPUS[wildcards.collection]}",
-    output:
-        directory(f"{RESULTS}/collections/{{collection}}"),
-    log:
-        f"{RESULTS}/logs/topics/{{collection}}.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/topics/{{collection}}.tsv"
-    conda:
-        "../../envs/search.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=60,
-    params:
         source=lambda wildcards: as_json(source_of(wildcards.collection)),
+        borrow=lambda wildcards, input: (
+            f"--corpus {input.corpus}" if input.corpus else ""
+        ),
     message:
-        "reading the queries and judgements of {wildcards.collection}"
+        "reading {wildcards.collection}"
     shell:
-        "whencount stage topics --name {wildcards.collection} --source {params.source:q}"
-        " --corpus {input.corpus} --out {output} 2> {log}"
+        "whencount stage collection --name {wildcards.collection} --source {params.source:q}"
+        " {params.borrow} --out {output} 2> {log}"
 
 
 rule fit_text:
     output:
-        f"{RESULTS}/fit/passages.parquet",
+        directory(f"{RESULTS}/fit/passages"),
     log:
         f"{RESULTS}/logs/fit_text.log",
     benchmark:

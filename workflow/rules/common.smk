@@ -23,10 +23,6 @@ JOBS = grid.expand(STUDY)
 COLLECTIONS = sorted({job.collection for job in JOBS})
 CORPUS = {name: STUDY["collections"][name].get("corpus", name) for name in COLLECTIONS}
 SHARDS = {name: STUDY["collections"][name]["shards"] for name in set(CORPUS.values())}
-BASES = [
-    f"{basis}_{fitted_on}.seed{seed}"
-    for basis, fitted_on, seed in grid.fitted_bases(JOBS)
-]
 REFERENCES = sorted(STUDY["references"])
 
 
@@ -34,7 +30,7 @@ wildcard_constraints:
     basis="[a-z0-9]+",
     collection="[a-z0-9][a-z0-9_-]*",
     corpus="[a-z0-9][a-z0-9_-]*",
-    fitted_on="pooled|token",
+    granularity="pooled|token",
     representation="[a-z0-9_]+_(pooled|token)",
     seed="[0-9]+",
     shard="[0-9]+",
@@ -56,15 +52,19 @@ def source_of(name):
     }
 
 
+def corpus_to_borrow(collection):
+    """The collection whose documents this one shares, if it does."""
+    corpus = CORPUS[collection]
+    return [] if corpus == collection else f"{RESULTS}/collections/{corpus}"
+
+
 def representations_of(collections):
     """{name.seedN: path of the fitted basis} for every representation that the collections use."""
     found = {}
     for job in JOBS:
         if job.collection in collections:
-            part = grid.Representation.parse(job.representation)
-            found[f"{job.representation}.seed{job.seed}"] = (
-                f"{RESULTS}/bases/{part.basis}_{part.fitted_on}.seed{job.seed}"
-            )
+            name = f"{job.representation}.seed{job.seed}"
+            found[name] = f"{RESULTS}/bases/{name}"
     return found
 
 

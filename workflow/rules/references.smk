@@ -3,7 +3,6 @@
 
 rule bm25:
     input:
-        corpus=lambda wildcards: f"{RESULTS}/corpora/{CORPUS[wildcards.collection]}",
         collection=f"{RESULTS}/collections/{{collection}}",
     output:
         f"{RESULTS}/references/bm25.{{collection}}.parquet",
@@ -24,7 +23,7 @@ rule bm25:
     message:
         "ranking {wildcards.collection} by text BM25"
     shell:
-        "whencount stage bm25 --corpus {input.corpus} --collection {input.collection}"
+        "whencount stage bm25 --collection {input.collection}"
         " --k1 {params.k1} --b {params.b} --depth {params.depth} --threads {threads}"
         " --out {output} 2> {log}"
 
@@ -33,7 +32,6 @@ rule dense:
     input:
         documents=lambda wildcards: document_vectors(CORPUS[wildcards.collection]),
         queries=f"{RESULTS}/vectors/{{collection}}/queries",
-        corpus=lambda wildcards: f"{RESULTS}/corpora/{CORPUS[wildcards.collection]}",
         collection=f"{RESULTS}/collections/{{collection}}",
     output:
         f"{RESULTS}/references/dense.{{collection}}.parquet",
@@ -52,6 +50,6 @@ rule dense:
     message:
         "ranking {wildcards.collection} by the dense encoder"
     shell:
-        "whencount stage dense --documents {input.documents} --queries {input.queries}"
-        " --corpus {input.corpus} --collection {input.collection} --depth {params.depth}"
-        " --threads {threads} --out {output} 2> {log}"
+        "whencount stage dense --queries {input.queries}"
+        " --collection {input.collection} --depth {params.depth}"
+        " --threads {threads} --out {output} {input.documents} 2> {log}"

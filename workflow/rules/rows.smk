@@ -5,7 +5,6 @@ rule score:
     input:
         documents=lambda wildcards: document_vectors(CORPUS[wildcards.collection]),
         queries=f"{RESULTS}/vectors/{{collection}}/queries",
-        corpus=lambda wildcards: f"{RESULTS}/corpora/{CORPUS[wildcards.collection]}",
         collection=f"{RESULTS}/collections/{{collection}}",
     output:
         rows=f"{RESULTS}/rows/{{representation}}.{{collection}}.seed{{seed}}.parquet",
@@ -29,10 +28,10 @@ rule score:
     shell:
         "whencount stage score --representation {wildcards.representation}"
         " --collection-name {wildcards.collection} --seed {wildcards.seed}"
-        " --documents {input.documents} --queries {input.queries}"
-        " --corpus {input.corpus} --collection {input.collection} --cells {params.cells:q}"
+        " --queries {input.queries}"
+        " --collection {input.collection} --cells {params.cells:q}"
         " --depth {params.depth} --study-seed {params.study_seed} --threads {threads}"
-        " --rows {output.rows} --per-query {output.per_query} 2> {log}"
+        " --rows {output.rows} --per-query {output.per_query} {input.documents} 2> {log}"
 
 
 rule collect:

@@ -3,7 +3,7 @@
 
 rule encode_documents:
     input:
-        corpus=f"{RESULTS}/corpora/{{corpus}}",
+        corpus=f"{RESULTS}/collections/{{corpus}}",
         bases=lambda wildcards: sorted(
             set(representations_of_corpus(wildcards.corpus).values())
         ),
@@ -29,7 +29,7 @@ rule encode_documents:
     message:
         "encoding the documents of {wildcards.corpus}, shard {wildcards.shard} of {wildcards.shards}"
     shell:
-        "whencount stage encode --encoder {params.encoder:q} --texts {input.corpus}/documents.parquet"
+        "whencount stage encode --encoder {params.encoder:q} --collection {input.corpus}"
         " --side passage --representations {params.representations:q}"
         " --shard {wildcards.shard} --shards {wildcards.shards}"
         " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2> {log}"
@@ -64,6 +64,6 @@ rule encode_queries:
         "encoding the queries of {wildcards.collection}"
     shell:
         "whencount stage encode --encoder {params.encoder:q}"
-        " --texts {input.collection}/queries.parquet --side query"
+        " --collection {input.collection} --side query"
         " --representations {params.representations:q} --maximum-stored {params.maximum_stored}"
         " --threads {threads} --out {output} 2> {log}"
