@@ -36,9 +36,9 @@ def open_beir(name: str, options: Mapping[str, Any]) -> Collection:
             f"collection {name!r}: {folder} is not a folder; give the folder that holds"
             " corpus.jsonl, queries.jsonl and qrels"
         )
-    corpus = _plain_or_gzip(folder / "corpus.jsonl")
-    qrels = read_qrels(_qrels_file(folder, split))
-    queries = json_queries(_plain_or_gzip(folder / "queries.jsonl"))
+    corpus = plain_or_gzip(folder / "corpus.jsonl")
+    qrels = read_qrels(qrels_file(folder, split))
+    queries = json_queries(plain_or_gzip(folder / "queries.jsonl"))
     return Collection(
         name=name,
         documents=lambda: json_documents(corpus, separator),
@@ -67,13 +67,19 @@ def first_of_duplicates(taken: Options) -> bool:
     return bool(value == "first")
 
 
-def _plain_or_gzip(path: Path) -> Path:
+def plain_or_gzip(path: Path) -> Path:
+    """The path, or the same with .gz where only that exists."""
     zipped = path.with_name(path.name + ".gz")
     return zipped if zipped.is_file() and not path.is_file() else path
 
 
-def _qrels_file(folder: Path, split: str) -> Path:
-    path = _plain_or_gzip(folder / "qrels" / f"{split}.tsv")
+def qrels_file(folder: Path, split: str) -> Path:
+    """The qrels of a split of a BEIR folder.
+
+    Raises:
+        InputError: there is no such file; the message names those there are.
+    """
+    path = plain_or_gzip(folder / "qrels" / f"{split}.tsv")
     if not path.is_file():
         present = sorted(_splits(folder / "qrels"))
         has = f"there are {', '.join(present)}" if present else "there is no qrels file at all"

@@ -10,6 +10,7 @@ from typing import Any
 
 import regex
 
+from whencount.collections.beir import plain_or_gzip, qrels_file
 from whencount.collections.irds import (
     dataset_documents,
     document_total,
@@ -48,27 +49,35 @@ class FitPassages:
     document_total: int | None
 
 
-def open_fit_passages(name: str, options: Mapping[str, Any]) -> FitPassages:
+def open_fit_passages(options: Mapping[str, Any], seed: int = 0, name: str = "fit") -> FitPassages:
     """Open the fit passages that the config asks for, by the option `source`.
 
     * `packages`: docstrings and documentation files of installed `packages`, cut into passages
       of `minimum_words` (30) to `maximum_words` (150) words. Files are taken in an order drawn by
-      `seed`, at most `per_package` (1,500) passages of each, and `passages` (6,000) in all.
+      `seed`, at most `per_package` passages of each (by default twice an equal share), and
+      `passages` (6,000) in all.
     * `file`: `documents`, JSON lines or `id <tab> text`; with `qrels`, only the documents they
-      judge relevant; `passages` of them, drawn by `seed`.
-    * `ir_datasets`: `id`, such as `msmarco-passage/train`: documents that its qrels judge
-      relevant (`positives_only`, default true), `passages` (200,000) of them, drawn by `seed`.
+      judge relevant; `passages` (200,000) of them, drawn by `seed`.
+    * `beir`: the corpus of the folder `path`; with `split`, only the documents that its qrels
+      judge relevant; otherwise as `file`.
+    * `irds`: `id` (default `msmarco-passage/train`) of ir_datasets: documents that its qrels
+      judge relevant (`positives_only`, default true), otherwise as `file`.
 
     Raises:
         InputError: an option is wrong, or the text cannot be had.
     """
-    sources = {"packages": _from_packages, "file": _from_file, "ir_datasets": _from_ir_datasets}
+    sources = {
+        "packages": _from_packages,
+        "file": _from_file,
+        "beir": _from_beir,
+        "irds": _from_ir_datasets,
+    }
     source = options.get("source", "packages")
     if source not in sources:
         raise InputError(
             f"fit passages {name!r}: unknown source {source!r}; {nearest(str(source), sources)}"
         )
-    return sources[source](Options(name, options))
+    return sources[source](Options(name, options), seed)
 
 
 def package_passages(
@@ -137,11 +146,10 @@ def chunks(text: str, minimum_words: int, maximum_words: int) -> Iterator[str]:
             words = []
 
 
-def _from_packages(taken: Options) -> FitPassages:
+def _from_packages(taken: Options, seed: int) -> FitPassages:
     packages = taken.names("packages", PACKAGES)
     size = taken.positive("passages", 6000)
-    seed = taken.take("seed", int, 0)
-    per_package = taken.positive("per_package", 1500)
+    per_package = taken.positive("per_package", 2 * -(-size // len(packages)))
     minimum_words = taken.positive("minimum_words", 30)
     maximum_words = taken.positive("maximum_words", 150)
     taken.finish()
@@ -171,32 +179,40 @@ def _from_packages(taken: Options) -> FitPassages:
     )
 
 
-def _from_file(taken: Options) -> FitPassages:
+def _from_file(taken: Options, seed: int) -> FitPassages:
     path = Path(taken.require("documents", str))
     qrels = taken.take("qrels", str)
+    return _file_sample(taken, path, None if qrels is None else Path(qrels), seed)
+
+
+def _from_beir(taken: Options, seed: int) -> FitPassages:
+    folder = Path(taken.require("path", str))
+    split = taken.take("split", str)
+    qrels = None if split is None else qrels_file(folder, split)
+    return _file_sample(taken, plain_or_gzip(folder / "corpus.jsonl"), qrels, seed)
+
+
+def _file_sample(taken: Options, path: Path, qrels: Path | None, seed: int) -> FitPassages:
     separator = taken.take("separator", str, " ")
     size = taken.positive("passages", 200_000)
-    seed = taken.take("seed", int, 0)
     taken.finish()
     positives = None
     if qrels is not None:
         judged = read_qrels(qrels)
         positives = set(judged.document_ids[judged.relevance > 0])
-    documents = read_documents(path, separator)
-    return FitPassages(
-        taken.name,
-        lambda: iter(sample_documents(_only(documents, positives), size, seed)),
-        f"passages of {path.name}",
-        None,
-    )
+
+    def documents() -> Iterator[Document]:
+        stream = _only(read_documents(path, separator), positives)
+        yield from sample_documents(stream, size, seed)
+
+    return FitPassages(taken.name, documents, f"passages of {path.name}", None)
 
 
-def _from_ir_datasets(taken: Options) -> FitPassages:
+def _from_ir_datasets(taken: Options, seed: int) -> FitPassages:
     identifier = taken.take("id", str, "msmarco-passage/train")
     positives_only = taken.take("positives_only", bool, True)
     separator = taken.take("separator", str, " ")
     size = taken.positive("passages", 200_000)
-    seed = taken.take("seed", int, 0)
     taken.finish()
     dataset = load_dataset(identifier)
 

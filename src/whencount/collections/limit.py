@@ -27,7 +27,7 @@ def open_limit(name: str, options: Mapping[str, Any]) -> Collection:
     (default 32), the people whose pairs are asked for: n (n - 1) / 2 queries; `documents`
     (default 2,000), with the distractors, who like only what nobody asks for; `likes` (default
     50), how many things each person likes, raised to n - 1 where that is more; `other_likes`
-    (default 400), the things nobody asks for; `seed` (default 0).
+    (default 380), the things nobody asks for; `seed` (default 0).
 
     Raises:
         InputError: an option is wrong, or asks for more names or likes than there are.
@@ -36,11 +36,11 @@ def open_limit(name: str, options: Mapping[str, Any]) -> Collection:
     relevant = taken.positive("relevant_documents", 32)
     total = taken.positive("documents", 2000)
     likes = max(taken.positive("likes", 50), relevant - 1)
-    others = taken.positive("other_likes", 400)
+    others = taken.positive("other_likes", 380)
     seed = taken.take("seed", int, 0)
     taken.finish()
     pairs = list(combinations(range(relevant), _PER_QUERY))
-    things = LIKES + [f"{modifier} {like}" for modifier in MODIFIERS for like in LIKES]
+    things = LIKES + two_words()
     _check(name, relevant, total, likes, others=others, queries=len(pairs), things=len(things))
     random = np.random.default_rng(seed)
     people = _people(random, total)
@@ -79,6 +79,15 @@ def open_limit(name: str, options: Mapping[str, Any]) -> Collection:
         licence="Apache-2.0",
         document_total=total,
     )
+
+
+def two_words() -> list[str]:
+    """All pairs of a modifier and a like, every modifier and every like early and evenly."""
+    return [
+        f"{MODIFIERS[(number + turn) % len(MODIFIERS)]} {like}"
+        for turn in range(len(MODIFIERS))
+        for number, like in enumerate(LIKES)
+    ]
 
 
 def _people(random: np.random.Generator, total: int) -> list[str]:

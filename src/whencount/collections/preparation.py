@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
@@ -29,12 +31,20 @@ _UNPRINTABLE = regex.compile(r"[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]")
 _LOG = logging.getLogger(__name__)
 
 
-def prepare(collection: Collection, path: str | Path) -> PreparedCollection:
+def prepare(
+    collection: Collection, path: str | Path, corpus: str | Path | None = None
+) -> PreparedCollection:
     """Check a collection and write it as a folder; whole or not at all.
 
     Documents are streamed; memory holds the queries, the qrels and eight bytes per document.
     NUL characters in texts become spaces, halves of surrogate pairs U+FFFD. Judgements of unknown
     documents or queries are kept, counted and warned of once.
+
+    Args:
+        collection: what to write.
+        path: the folder to write.
+        corpus: a prepared collection with the same documents; its table is linked (or copied,
+            where the file system cannot link) instead of reading the documents again.
 
     Raises:
         InputError: two documents or two queries share an id, an id is empty or holds a control
@@ -53,7 +63,10 @@ def prepare(collection: Collection, path: str | Path) -> PreparedCollection:
             " check that queries and qrels belong together"
         )
     with atomic_directory(path) as folder:
-        written = _write_documents(folder, collection, judged)
+        if corpus is None:
+            written = _write_documents(folder, collection, judged)
+        else:
+            written = _borrow_documents(folder, collection, judged, load_prepared(corpus))
         _write_queries(folder, queries)
         query_positions = _positions(qrels.query_ids, query_position)
         _write_qrels(folder, qrels, query_positions, _positions(qrels.document_ids, written.judged))
@@ -154,6 +167,28 @@ def _write_documents(folder: Path, collection: Collection, judged: set[str]) -> 
     if not written.rows:
         raise InputError(f"collection {collection.name!r} has no document")
     _refuse_duplicates(path, written, collection)
+    return written
+
+
+def _borrow_documents(
+    folder: Path, collection: Collection, judged: set[str], corpus: PreparedCollection
+) -> _Written:
+    declared = collection.document_total
+    if declared is not None and declared != len(corpus) + corpus.counts.duplicate_documents:
+        raise InputError(
+            f"collection {collection.name!r} has {declared:,} documents, but the corpus it should"
+            f" share, {corpus.name!r}, has {len(corpus):,}; take the option 'corpus' away"
+        )
+    source, target = corpus.path / "documents.parquet", folder / "documents.parquet"
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+    counts = corpus.counts
+    written = _Written(counts.documents, counts.empty_documents, counts.duplicate_documents)
+    for position, identifier in enumerate(corpus.document_ids):
+        if identifier in judged:
+            written.judged[identifier] = position
     return written
 
 

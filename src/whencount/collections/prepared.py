@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -85,23 +86,67 @@ class PreparedCollection:
 
     def document_batches(self, size: int = 4096) -> Iterator[list[Document]]:
         """Yield the documents in order, `size` at a time (the last batch may be smaller)."""
-        with pq.ParquetFile(self.path / "documents.parquet") as table:
-            for batch in table.iter_batches(batch_size=size):
-                ids, texts = batch.column("id").to_pylist(), batch.column("text").to_pylist()
-                yield [Document(*pair) for pair in zip(ids, texts, strict=True)]
+        for ids, texts in _batches(self.path / "documents.parquet", size):
+            yield [Document(*pair) for pair in zip(ids, texts, strict=True)]
 
     def documents(self) -> Iterator[Document]:
         """Yield the documents in order."""
         for batch in self.document_batches():
             yield from batch
 
+    @cached_property
     def document_ids(self) -> NDArray[np.object_]:
         """All document ids in order, object array of str, shape (documents,)."""
         return _strings(pq.read_table(self.path / "documents.parquet", columns=["id"]), "id")
 
+    @cached_property
     def query_ids(self) -> NDArray[np.object_]:
         """All query ids in order, object array of str, shape (queries,)."""
         return object_array(query.id for query in self.queries)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The (id, text) pairs of a table of documents or queries, read as they are asked for.
+
+    `len` counts them, iteration yields them in order, a slice of step 1 is again `Texts`.
+    """
+
+    path: Path
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for ids, texts in _batches(self.path, 4096, self.start, self.stop):
+            yield from zip(ids, texts, strict=True)
+
+    def __getitem__(self, rows: slice) -> Texts:
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            raise ValueError(f"a slice of texts has step 1, not {step}")
+        return Texts(self.path, self.start + start, self.start + max(start, stop))
+
+
+def read_texts(path: str | Path) -> Texts:
+    """Open a table of `id` and `text`, or the documents of a prepared folder.
+
+    Raises:
+        InputError: there is no such table, or it is damaged.
+    """
+    path = Path(path)
+    table = path / "documents.parquet" if path.is_dir() else path
+    try:
+        metadata = pq.read_metadata(table)
+        if not {"id", "text"} <= set(metadata.schema.to_arrow_schema().names):
+            raise InputError(f"{table} has no columns 'id' and 'text'; it is no table of texts")
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            f"{table} is not a readable Parquet table ({error}); prepare the collection again"
+        ) from error
+    return Texts(table, 0, metadata.num_rows)
 
 
 def load_prepared(path: str | Path) -> PreparedCollection:
@@ -155,3 +200,30 @@ def load_prepared(path: str | Path) -> PreparedCollection:
 
 def _strings(table: pa.Table, column: str) -> NDArray[np.object_]:
     return object_array(table.column(column).to_pylist())
+
+
+def _batches(
+    path: Path, size: int, start: int = 0, stop: int | None = None
+) -> Iterator[tuple[list[str], list[str]]]:
+    with pq.ParquetFile(path) as table:
+        stop = table.metadata.num_rows if stop is None else stop
+        # Row groups outside the range are not read at all.
+        groups: list[int] = []
+        first, offset = 0, 0
+        for group in range(table.num_row_groups):
+            rows = table.metadata.row_group(group).num_rows
+            if offset < stop and offset + rows > start:
+                if not groups:
+                    first = offset
+                groups.append(group)
+            offset += rows
+        if not groups or start >= stop:
+            return
+        position = first
+        columns = ["id", "text"]
+        for batch in table.iter_batches(batch_size=size, row_groups=groups, columns=columns):
+            low, high = max(start - position, 0), min(stop - position, len(batch))
+            position += len(batch)
+            if low < high:
+                part = batch.slice(low, high - low)
+                yield part.column("id").to_pylist(), part.column("text").to_pylist()
