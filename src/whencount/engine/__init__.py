@@ -1,0 +1,1 @@
+"""Exact search over all configurations at once: the parts behind `whencount.search`."""

@@ -1,0 +1,200 @@
+"""The index: postings in blocks of documents, one for all configurations and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whencount.engine.compiled import kernel
+from whencount.errors import InputError
+from whencount.vectors import SparseVectors
+
+Array = NDArray[Any]
+
+LARGEST_BLOCK = 4096
+SMALLEST_BLOCK = 256
+_POSTINGS_PER_BLOCK = 1 << 20
+
+
+@kernel
+def _fill_block(
+    indptr: Array,
+    features: Array,
+    values: Array,
+    bounds: Array,
+    ids: Array,
+    weights: Array,
+    lengths: Array,
+    peaks: Array,
+) -> int:
+    """Sort one block's pairs by feature; return the first row with a fault, or -1.
+
+    `bounds` has one entry per feature and one more; `ids` and `weights` hold the block's postings.
+    """
+    documents = len(indptr) - 1
+    vocabulary = len(bounds) - 1
+    base = indptr[0]
+    counts = np.zeros(vocabulary + 1, dtype=np.int64)
+    for row in range(documents):
+        total, peak = 0.0, np.float32(0.0)
+        for place in range(indptr[row] - base, indptr[row + 1] - base):
+            feature, value = features[place], values[place]
+            if not (0 <= feature < vocabulary and value > 0.0 and value < np.inf):
+                return row
+            counts[feature + 1] += 1
+            total += np.float64(value)
+            peak = max(peak, value)
+        lengths[row], peaks[row] = total, peak
+    for feature in range(vocabulary):
+        counts[feature + 1] += counts[feature]
+        bounds[feature + 1] = counts[feature + 1]
+    bounds[0] = 0
+    for row in range(documents):
+        for place in range(indptr[row] - base, indptr[row + 1] - base):
+            feature = features[place]
+            slot = counts[feature]
+            if slot > np.int64(bounds[feature]) and ids[slot - 1] == row:
+                return row
+            ids[slot] = row
+            weights[slot] = values[place]
+            counts[feature] = slot + 1
+    return -1
+
+
+def _explain(block: SparseVectors, row: int) -> InputError:
+    low, high = int(block.indptr[row]), int(block.indptr[row + 1])
+    features, values = np.asarray(block.features[low:high]), np.asarray(block.values[low:high])
+    name = f"document {block.ids[row]!r}"
+    outside = (features < 0) | (features >= block.vocabulary_size)
+    bad = ~(np.isfinite(values) & (values > 0))
+    if outside.any():
+        return InputError(
+            f"{name} has feature {features[outside][0]}, outside"
+            f" 0..{block.vocabulary_size - 1}, the declared vocabulary; encode it again or"
+            " declare a larger vocabulary"
+        )
+    if bad.any():
+        return InputError(
+            f"{name}, feature {features[bad][0]}: weight {values[bad][0]}; weights must be"
+            " positive and finite"
+        )
+    distinct, counts = np.unique(features, return_counts=True)
+    return InputError(
+        f"{name} has feature {distinct[counts > 1][0]} twice; sum its weights into one"
+    )
+
+
+def block_size(documents: int, nonzeros: int) -> int:
+    """Documents per block: a power of two from 256 to 4,096, about a million postings at most."""
+    mean = max(1.0, nonzeros / max(1, documents))
+    size = LARGEST_BLOCK
+    while size > SMALLEST_BLOCK and size * mean > _POSTINGS_PER_BLOCK:
+        size //= 2
+    return size
+
+
+@dataclass(frozen=True)
+class Index:
+    """Postings of a collection in blocks of documents, each block sorted by feature.
+
+    Attributes:
+        block_documents: documents per block, at most 65,536.
+        vocabulary_size: how many features there can be (V).
+        block_starts: int64, (blocks + 1,): where each block's postings begin.
+        bounds: uint32, (blocks, V + 1): where each feature's postings begin within the block.
+        ids: uint16, (non-zeros,): document number within the block, rising within a feature.
+        values: float32, (non-zeros,).
+        lengths: float64, (documents,): L_d.
+        peaks: float32, (documents,): the largest value of each document, 0 where empty.
+        document_frequency: int64, (V,).
+        smallest: the smallest stored value; infinite where nothing is stored.
+    """
+
+    block_documents: int
+    vocabulary_size: int
+    block_starts: NDArray[np.int64]
+    bounds: NDArray[np.uint32]
+    ids: NDArray[np.uint16]
+    values: NDArray[np.float32]
+    lengths: NDArray[np.float64]
+    peaks: NDArray[np.float32]
+    document_frequency: NDArray[np.int64]
+    smallest: float
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def nonzeros(self) -> int:
+        """The number of postings."""
+        return int(self.block_starts[-1])
+
+    @classmethod
+    def build(cls, documents: SparseVectors, block_documents: int | None = None) -> Index:
+        """Index already capped vectors in memory.
+
+        Raises:
+            InputError: a feature outside the vocabulary or twice in a document, or a weight that
+                is not positive and finite.
+        """
+        size = block_documents or block_size(len(documents), documents.nonzeros)
+        if not 1 <= size <= 1 << 16:
+            raise InputError(f"a block of {size} documents; choose 1 to 65,536")
+        blocks = -(-len(documents) // size)
+        index = cls(
+            block_documents=size,
+            vocabulary_size=documents.vocabulary_size,
+            block_starts=np.zeros(blocks + 1, dtype=np.int64),
+            bounds=np.empty((blocks, documents.vocabulary_size + 1), dtype=np.uint32),
+            ids=np.empty(documents.nonzeros, dtype=np.uint16),
+            values=np.empty(documents.nonzeros, dtype=np.float32),
+            lengths=np.empty(len(documents), dtype=np.float64),
+            peaks=np.empty(len(documents), dtype=np.float32),
+            document_frequency=np.zeros(documents.vocabulary_size, dtype=np.int64),
+            smallest=float(documents.values.min()) if documents.nonzeros else float("inf"),
+        )
+        for number, block in enumerate(_blocks(documents, size)):
+            start, row = int(index.block_starts[number]), number * size
+            stop = start + block.nonzeros
+            index.block_starts[number + 1] = stop
+            fill_block(
+                block,
+                index.bounds[number],
+                index.ids[start:stop],
+                index.values[start:stop],
+                index.lengths[row : row + len(block)],
+                index.peaks[row : row + len(block)],
+            )
+            index.document_frequency[:] += np.diff(index.bounds[number].astype(np.int64))
+        return index
+
+
+def fill_block(
+    block: SparseVectors,
+    bounds: NDArray[np.uint32],
+    ids: NDArray[np.uint16],
+    values: NDArray[np.float32],
+    lengths: NDArray[np.float64],
+    peaks: NDArray[np.float32],
+) -> None:
+    """Write one block's postings and document constants into the given arrays.
+
+    Raises:
+        InputError: as `Index.build`.
+    """
+    # A copy where the rows are memory-mapped: read-only arrays would compile a second kernel.
+    own = [np.require(array, requirements="W") for array in (block.features, block.values)]
+    fault = _fill_block(
+        np.ascontiguousarray(block.indptr), own[0], own[1], bounds, ids, values, lengths, peaks
+    )
+    if fault >= 0:
+        raise _explain(block, fault)
+
+
+def _blocks(documents: SparseVectors, size: int) -> Iterator[SparseVectors]:
+    for start in range(0, len(documents), size):
+        yield documents.slice(start, min(start + size, len(documents)))

@@ -1,0 +1,294 @@
+"""The float32 pass: all rankings of many queries at once, block of documents by block.
+
+It yields candidates, not results. Weights, transforms and factors are scaled to at most 1 and
+kept at least `lanes.SMALLEST`, so every document that shares a feature with the query has a
+positive estimate, and an estimate a of an exact score s obeys `|a - s| <= e s + d` with
+`e = (2 n + 16) 2^-24` and `d = n 2^-59` for n query terms. If k documents have estimates of at
+least t, every document of the exact top k has an estimate above `t (1 - 3 e) - 4 d`; that is the
+threshold here. Ties so many that the list of candidates overflows are reported, not cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whencount.engine.compiled import kernel
+from whencount.engine.lanes import (
+    UNROLLED_DOCUMENTS,
+    accumulate,
+    count_at_least,
+    keep_above,
+    scan,
+    smallest_maximum,
+    transform,
+)
+
+Array = NDArray[Any]
+
+CHUNK = 512
+"""Documents looked at between two checks that the list of candidates has room."""
+
+_ROUGH_STEPS = 14
+
+
+@kernel
+def tighten(
+    groups: Any,
+    scores: Array,
+    positions: Array,
+    found: int,
+    depth: int,
+    steps: int,
+    levels: Array,
+    thresholds: Array,
+    row: int,
+    relative: float,
+    absolute: float,
+) -> int:
+    """Raise the thresholds of a query to its best `depth` estimates, drop the rest; the new count.
+
+    Bisection over the bits of the floats, all lanes at once: after `steps` halvings `levels[row]`
+    is a lower bound of the depth-th best estimate of each lane.
+    """
+    if found >= depth:
+        width = scores.shape[1]
+        low = levels[row].view(np.int32)
+        largest = np.zeros(width, dtype=np.float32)
+        for entry in range(found):
+            for lane in range(width):
+                largest[lane] = max(largest[lane], scores[entry, lane])
+        high = largest.view(np.int32) + np.int32(1)
+        middle = np.empty(width, dtype=np.int32)
+        counts = np.empty(width, dtype=np.int32)
+        for _ in range(steps):
+            open_lanes = False
+            for lane in range(width):
+                gap = high[lane] - low[lane]
+                open_lanes |= gap > 1
+                middle[lane] = low[lane] + gap // 2
+            if not open_lanes:
+                break
+            count_at_least(groups, scores, found, middle.view(np.float32), counts)
+            for lane in range(width):
+                if counts[lane] >= depth:
+                    low[lane] = max(low[lane], middle[lane])
+                else:
+                    high[lane] = middle[lane]
+    loosen(levels, thresholds, row, relative, absolute)
+    kept: int = keep_above(groups, scores, positions, found, thresholds, row)
+    return kept
+
+
+@kernel
+def loosen(levels: Array, thresholds: Array, row: int, relative: float, absolute: float) -> None:
+    """Set the thresholds of a query a margin below its levels; lanes nobody needs stay shut."""
+    for lane in range(levels.shape[1]):
+        if thresholds[row, lane] != np.inf:
+            bound = np.float64(levels[row, lane]) * (1.0 - 3.0 * relative) - 4.0 * absolute
+            thresholds[row, lane] = np.float32(max(bound, 0.0))
+
+
+@kernel
+def _denominators(
+    out: Array,
+    first: int,
+    count: int,
+    lengths: Array,
+    average_length: float,
+    saturated: Array,
+    k1: Array,
+    b: Array,
+    reference_peak: Array,
+    reference_length: Array,
+) -> None:
+    for own in range(count):
+        length = lengths[first + own]
+        for number in range(len(saturated)):
+            relative = 1.0
+            if average_length != 0.0:
+                relative = 1.0 - b[number] + b[number] * length / average_length
+            if saturated[number]:
+                out[own, number] = k1[number] * relative
+            else:
+                out[own, number] = relative * (reference_peak[number] / reference_length[number])
+
+
+@kernel
+def collect(
+    groups: Any,
+    first_block: int,
+    last_block: int,
+    block_documents: int,
+    documents: int,
+    block_starts: Array,
+    bounds: Array,
+    ids: Array,
+    values: Array,
+    lengths: Array,
+    average_length: float,
+    saturated: Array,
+    k1: Array,
+    b: Array,
+    reference_peak: Array,
+    reference_length: Array,
+    active: Array,
+    query_starts: Array,
+    query_slots: Array,
+    weights: Array,
+    depth: int,
+    relative: Array,
+    absolute: Array,
+    levels: Array,
+    thresholds: Array,
+    scores: Array,
+    positions: Array,
+    found: Array,
+    overflow: Array,
+) -> None:
+    """Add the candidates of blocks `first_block` to `last_block` - 1 to the lists of all queries.
+
+    Args:
+        groups: a tuple with one entry per group of eight lanes.
+        active: int32, the distinct features of the queries; `query_slots` index it.
+        weights: float32, (terms, 8): scaled query weights, IDF off four times, then on.
+        relative, absolute: float64, (queries,): e and d of the module's docstring.
+        levels, thresholds: float32, (queries, lanes): kept between calls.
+        scores, positions, found: the lists, (queries, capacity, lanes), (queries, capacity) and
+            (queries,); kept between calls.
+        overflow: bool, (queries,): set where ties overflowed the list.
+    """
+    width = 8 * len(groups)
+    quarter = 4 * len(groups)
+    queries = len(query_starts) - 1
+    capacity = scores.shape[1]
+    padded = (block_documents + UNROLLED_DOCUMENTS - 1) // UNROLLED_DOCUMENTS
+    accumulator = np.zeros((padded * UNROLLED_DOCUMENTS, width), dtype=np.float32)
+    denominators = np.ones((block_documents, quarter), dtype=np.float32)
+    scales = np.zeros(quarter, dtype=np.float32)
+    slopes = np.zeros(quarter, dtype=np.float32)
+    for number in range(len(saturated)):
+        scales[number] = 1.0 / reference_peak[number] if saturated[number] else 1.0
+        slopes[number] = 1.0 if saturated[number] else 0.0
+    starts = np.empty(len(active) + 1, dtype=np.int64)
+    firsts = np.empty(len(active), dtype=np.int64)
+    table = np.empty((0, quarter), dtype=np.float32)
+    for block in range(first_block, last_block):
+        low = block * block_documents
+        size = min(block_documents, documents - low)
+        base = block_starts[block]
+        starts[0] = 0
+        for slot in range(len(active)):
+            feature = active[slot]
+            firsts[slot] = base + np.int64(bounds[block, feature])
+            starts[slot + 1] = starts[slot] + (
+                np.int64(bounds[block, feature + 1]) - np.int64(bounds[block, feature])
+            )
+        if starts[-1] == 0:
+            continue
+        if starts[-1] > table.shape[0]:
+            table = np.empty((starts[-1], quarter), dtype=np.float32)
+        _denominators(
+            denominators, low, size, lengths, average_length, saturated, k1, b,
+            reference_peak, reference_length,
+        )  # fmt: skip
+        for slot in range(len(active)):
+            transform(
+                groups, values, ids, firsts[slot], starts[slot + 1] - starts[slot],
+                denominators, scales, slopes, table, starts[slot],
+            )  # fmt: skip
+        for query in range(queries):
+            if overflow[query]:
+                continue
+            touched = False
+            for term in range(query_starts[query], query_starts[query + 1]):
+                slot = query_slots[term]
+                count = starts[slot + 1] - starts[slot]
+                if count > 0:
+                    touched = True
+                    accumulate(
+                        groups, accumulator, ids, firsts[slot], table, starts[slot], count,
+                        weights, term,
+                    )  # fmt: skip
+            if not touched:
+                continue
+            if found[query] == 0 and size >= depth:
+                smallest_maximum(groups, accumulator, depth, size // depth, levels, query)
+                loosen(levels, thresholds, query, relative[query], absolute[query])
+            for start in range(0, size, CHUNK):
+                if found[query] + CHUNK > capacity:
+                    found[query] = tighten(
+                        groups, scores[query], positions[query], found[query], depth,
+                        _ROUGH_STEPS, levels, thresholds, query, relative[query],
+                        absolute[query],
+                    )  # fmt: skip
+                    if found[query] + CHUNK > capacity:
+                        overflow[query] = True
+                        accumulator[start:] = 0.0
+                        break
+                count = (min(CHUNK, size - start) + UNROLLED_DOCUMENTS - 1) // UNROLLED_DOCUMENTS
+                found[query] = scan(
+                    groups, accumulator, start, count * UNROLLED_DOCUMENTS, thresholds, query,
+                    scores[query], positions[query], found[query], low,
+                )  # fmt: skip
+
+
+@kernel
+def merge(
+    groups: Any,
+    depth: int,
+    relative: Array,
+    absolute: Array,
+    levels: Array,
+    thresholds: Array,
+    scores: Array,
+    positions: Array,
+    found: Array,
+    overflow: Array,
+    out_starts: Array,
+    out_scores: Array,
+    out_positions: Array,
+) -> None:
+    """Join the lists of several workers (first axis), tighten them, and write them end to end.
+
+    `levels` and `thresholds` are those of worker 0 and become those of the union; `out_starts`
+    (queries + 1,) says where each query's candidates begin; they stand by rising position.
+    Queries that overflowed get none.
+    """
+    workers, queries = found.shape
+    width = scores.shape[3]
+    total = 0
+    most = 0
+    for query in range(queries):
+        here = 0
+        for worker in range(workers):
+            here += found[worker, query]
+        most = max(most, here)
+    own_scores = np.empty((most, width), dtype=np.float32)
+    own_positions = np.empty(most, dtype=np.int32)
+    for query in range(queries):
+        out_starts[query] = total
+        if overflow[query]:
+            continue
+        count = 0
+        for worker in range(workers):
+            number = found[worker, query]
+            own_scores[count : count + number] = scores[worker, query, :number]
+            own_positions[count : count + number] = positions[worker, query, :number]
+            count += number
+        count = tighten(
+            groups, own_scores, own_positions, count, depth, 32, levels, thresholds, query,
+            relative[query], absolute[query],
+        )  # fmt: skip
+        if workers == 1:
+            out_scores[total : total + count] = own_scores[:count]
+            out_positions[total : total + count] = own_positions[:count]
+        else:
+            order = np.argsort(own_positions[:count])
+            for entry in range(count):
+                out_scores[total + entry] = own_scores[order[entry]]
+                out_positions[total + entry] = own_positions[order[entry]]
+        total += count
+    out_starts[queries] = total
