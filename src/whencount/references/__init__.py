@@ -1,0 +1,27 @@
+"""References: text BM25 and dense exact search; each returns a run."""
+
+from whencount.references.dense import dense
+from whencount.references.evaluation import quality
+from whencount.references.lexical import bm25, count_terms, tokenize
+from whencount.references.runs import (
+    Run,
+    read_run,
+    read_trec_run,
+    run_of_rankings,
+    write_run,
+    write_trec_run,
+)
+
+__all__ = [
+    "Run",
+    "bm25",
+    "count_terms",
+    "dense",
+    "quality",
+    "read_run",
+    "read_trec_run",
+    "run_of_rankings",
+    "tokenize",
+    "write_run",
+    "write_trec_run",
+]
