@@ -46,7 +46,7 @@ def dense(documents: States | Sequence[States], queries: States, *, depth: int =
     starts = range(0, len(queries), _QUERIES_AT_ONCE)
     pools = [_Pool(units[start : start + _QUERIES_AT_ONCE], depth) for start in starts]
     blocks = [
-        (shard, low, min(low + _DOCUMENTS_AT_ONCE, len(shard)))
+        (shard, low, min(low + _DOCUMENTS_AT_ONCE, len(shards[shard])))
         for shard in range(len(shards))
         for low in range(0, len(shards[shard]), _DOCUMENTS_AT_ONCE)
     ]
