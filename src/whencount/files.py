@@ -96,6 +96,41 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+@contextmanager
+def atomic_files(folder: str | Path) -> Iterator[Path]:
+    """Yield an empty temporary directory; on success its files move into `folder`.
+
+    Files of the same names are replaced, others in `folder` stay as they are. On any exception
+    nothing in `folder` changes. `folder` is made where it is missing.
+
+    Raises:
+        InputError: the disk is full, or the place cannot be written or is no folder.
+    """
+    final = Path(folder)
+    if not final.is_dir():
+        if final.exists():
+            raise InputError(f"{final} is a file; name a folder")
+        with atomic_directory(final) as temporary:
+            yield temporary
+        return
+    inside: Path | None = None
+    try:
+        inside = Path(tempfile.mkdtemp(prefix=".whencount.", dir=final))
+        yield inside
+        entries = sorted(inside.iterdir())
+        for entry in entries:
+            os.chmod(entry, 0o666 & ~_umask())
+            _synchronise(entry)
+        for entry in entries:
+            os.replace(entry, final / entry.name)
+        _synchronise(final)
+    except OSError as error:
+        raise _explain(error, final) from error
+    finally:
+        if inside is not None:
+            shutil.rmtree(inside, ignore_errors=True)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -140,6 +140,22 @@ class Judgements:
             unknown,
         )
 
+    def slice(self, start: int, stop: int) -> Judgements:
+        """The judgements of queries start..stop-1, as queries 0..; counts of unknowns are 0."""
+        low, high = np.searchsorted(
+            self.keys, [start * self.documents, stop * self.documents]
+        ).tolist()
+        first, end = (int(self.positives[:query].sum()) for query in (start, stop))
+        return Judgements(
+            stop - start,
+            self.documents,
+            self.keys[low:high] - start * self.documents,
+            self.gains[low:high],
+            self.positives[start:stop],
+            self.ideal_gains[first:end],
+            self.judged[start:stop],
+        )
+
     def gains_of(
         self, positions: NDArray[np.int32], queries: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ def progress(
     """
     sizes = iter(weights) if weights is not None else None
     if sys.stderr.isatty():
-        with tqdm(total=total, desc=description, unit=f" {unit}s", unit_scale=True) as bar:
+        with tqdm(total=total, desc=description, unit=f" {_plural(unit)}", unit_scale=True) as bar:
             for item in items:
                 yield item
                 bar.update(1 if sizes is None else next(sizes))
@@ -51,8 +51,13 @@ def progress(
 def _line(description: str, done: int, total: int | None, unit: str, seconds: float) -> None:
     of = "" if total is None else f" of {total:,}"
     rate = done / seconds if seconds > 0 else 0.0
+    units = _plural(unit)
     print(
-        f"{description}: {done:,}{of} {unit}s, {rate:,.1f} {unit}s/s, {seconds:,.0f} s",
+        f"{description}: {done:,}{of} {units}, {rate:,.1f} {units}/s, {seconds:,.0f} s",
         file=sys.stderr,
         flush=True,
     )
+
+
+def _plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

@@ -8,11 +8,12 @@ the tie and the gain in it. Both are counted here, exactly, for the rankings con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from whencount.engine.compiled import kernel
 from whencount.judgements import Judgements
 from whencount.measures import TIE_TOLERANCE, Borders, open_borders
 from whencount.progress import progress
@@ -26,6 +27,8 @@ from whencount.scoring import (
 )
 from whencount.search import Rankings, collection_statistics
 from whencount.vectors import SparseVectors
+
+Array = NDArray[Any]
 
 _NONZEROS_PER_BLOCK = 1 << 22
 
@@ -142,24 +145,24 @@ def _relevant(
     return first, end, rows, judgements.gains
 
 
-@numba.njit(cache=True)
-def _count(  # type: ignore[no-untyped-def]  # noqa: PLR0917
-    starts,
-    posting_documents,
-    weights,
-    documents,
-    members,
-    query_indptr,
-    query_features,
-    query_values,
-    idf,
-    targets,
-    tolerance,
-    relevant_first,
-    relevant_end,
-    relevant_rows,
-    relevant_gains,
-):
+@kernel
+def _count(
+    starts: Array,
+    posting_documents: Array,
+    weights: Array,
+    documents: int,
+    members: Array,
+    query_indptr: Array,
+    query_features: Array,
+    query_values: Array,
+    idf: Array,
+    targets: Array,
+    tolerance: float,
+    relevant_first: Array,
+    relevant_end: Array,
+    relevant_rows: Array,
+    relevant_gains: Array,
+) -> tuple[Array, Array]:
     """Per member query the documents of a block in the tie at `targets`, and their gain."""
     sizes = np.zeros(len(members), dtype=np.int64)
     gains = np.zeros(len(members), dtype=np.float64)
