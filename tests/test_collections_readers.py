@@ -311,7 +311,7 @@ def test_miracl_joins_titles_and_keeps_the_first_of_its_duplicate_ids(
 ) -> None:
     ir_datasets = pytest.importorskip("ir_datasets")
     monkeypatch.setattr(ir_datasets, "load", lambda _: FakeDataset())
-    collection = open_collection("hi", {"source": "irds", "id": "miracl/hi/dev"})
+    collection = open_collection("hi", {"source": "ir_datasets", "id": "miracl/hi/dev"})
     prepared = prepare(collection, tmp_path / "hi")
     assert [document.text for document in prepared.documents()] == ["Owl hunts", "Heron"]
     assert len(prepared.qrels) == 1
@@ -324,7 +324,7 @@ def test_a_download_that_cannot_be_had_names_the_id_and_the_place(
     ir_datasets = pytest.importorskip("ir_datasets")
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(ir_datasets, "load", lambda _: FakeDataset(OSError("no route")))
-    collection = open_collection("fiqa", {"source": "irds", "id": "beir/fiqa/test"})
+    collection = open_collection("fiqa", {"source": "ir_datasets", "id": "beir/fiqa/test"})
     with pytest.raises(InputError, match=r"'beir/fiqa/test'.*no route.*home/beir"):
         prepare(collection, tmp_path / "fiqa")
 
@@ -332,7 +332,7 @@ def test_a_download_that_cannot_be_had_names_the_id_and_the_place(
 def test_an_unknown_id_of_ir_datasets_is_named() -> None:
     pytest.importorskip("ir_datasets")
     with pytest.raises(InputError, match="no data set 'beir/nothing'"):
-        open_collection("x", {"source": "irds", "id": "beir/nothing"})
+        open_collection("x", {"source": "ir_datasets", "id": "beir/nothing"})
 
 
 def test_fit_passages_of_ir_datasets_are_the_judged_relevant_ones(
@@ -340,5 +340,5 @@ def test_fit_passages_of_ir_datasets_are_the_judged_relevant_ones(
 ) -> None:
     ir_datasets = pytest.importorskip("ir_datasets")
     monkeypatch.setattr(ir_datasets, "load", lambda _: FakeDataset())
-    passages = open_fit_passages({"source": "irds", "id": "msmarco-passage/train"}, 0)
+    passages = open_fit_passages({"source": "ir_datasets", "id": "msmarco-passage/train"}, 0)
     assert [document.text for document in passages.documents()] == ["Owl hunts"]

@@ -75,7 +75,7 @@ def test_bm25_is_the_formula(documents: list[str], queries: list[str], k1: float
             frequency = sum(1 for text in words if term in text)
             weight = np.log(1 + (len(words) - frequency + 0.5) / (frequency + 0.5))
             for place, text in enumerate(words):
-                count = text.count(term)
+                count = len([word for word in text if word == term])
                 if count:
                     length = 1 - b + b * len(text) / average
                     scores[place] += weight * (k1 + 1) * count / (count + k1 * length)

@@ -60,7 +60,7 @@ def open_fit_passages(options: Mapping[str, Any], seed: int = 0, name: str = "fi
       judge relevant; `passages` (200,000) of them, drawn by `seed`.
     * `beir`: the corpus of the folder `path`; with `split`, only the documents that its qrels
       judge relevant; otherwise as `file`.
-    * `irds`: `id` (default `msmarco-passage/train`) of ir_datasets: documents that its qrels
+    * `ir_datasets`: `id` (default `msmarco-passage/train`): documents that its qrels
       judge relevant (`positives_only`, default true), otherwise as `file`.
 
     Raises:
@@ -70,7 +70,7 @@ def open_fit_passages(options: Mapping[str, Any], seed: int = 0, name: str = "fi
         "packages": _from_packages,
         "file": _from_file,
         "beir": _from_beir,
-        "irds": _from_ir_datasets,
+        "ir_datasets": _from_ir_datasets,
     }
     source = options.get("source", "packages")
     if source not in sources:

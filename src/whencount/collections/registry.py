@@ -20,7 +20,7 @@ SOURCES: dict[str, Callable[[str, Mapping[str, Any]], Collection]] = {
     "limit": open_limit,
     "beir": open_beir,
     "trec": open_trec,
-    "irds": open_ir_datasets,
+    "ir_datasets": open_ir_datasets,
 }
 
 
