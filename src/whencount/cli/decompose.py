@@ -147,7 +147,8 @@ def _print(result: Decomposition, queries: int) -> None:
         switches.add_row(
             switch,
             f"{summary['shapley'][switch]:+.4f}",
-            f"{summary['shapley'][switch] / gain:.1%}" if gain else "undefined",
+            # Of a loss, or of nothing, there is no share to read.
+            f"{summary['shapley'][switch] / gain:.1%}" if gain > 0 else "-",
             f"{summary['main_effect'][switch]:+.4f}",
             f"{result.p[switch]:.4g}",
             f"{result.holm[switch]:.4g}",
