@@ -80,7 +80,7 @@ def test_bm25_is_the_formula(documents: list[str], queries: list[str], k1: float
                     length = 1 - b + b * len(text) / average
                     scores[place] += weight * (k1 + 1) * count / (count + k1 * length)
         mine = run.query_positions == number
-        expected = min(5, np.count_nonzero(scores))
+        expected = min(5, int(np.count_nonzero(scores)))
         assert run.ranks[mine].tolist() == list(range(1, expected + 1))
         np.testing.assert_allclose(run.scores[mine], scores[run.document_positions[mine]], 1e-9)
         best = np.sort(scores)[::-1][:expected]
