@@ -1,6 +1,7 @@
 # The checked configuration, its grid, the paths, and what input functions need.
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from snakemake.exceptions import WorkflowError
 from whencount import config as configuration
 from whencount import grid
 from whencount.errors import InputError
+
+# The commands of the environment that runs Snakemake, also where it was not activated. A conda
+# environment of a rule is activated later and so goes first.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 try:
     STUDY = configuration.validate(

@@ -74,7 +74,7 @@ def fit_text(source: dict[str, Any], seed: int, out: Path) -> None:
     """Choose the passages that the bases are fitted on."""
     from whencount.collections import open_fit_passages, prepare_passages
 
-    prepare_passages(open_fit_passages("fit", {**source, "seed": seed}), out)
+    prepare_passages(open_fit_passages(source, seed), out)
 
 
 @stage.command("fit-states")
@@ -130,9 +130,10 @@ def fit_basis(
     with _threads(threads):
         from whencount import fitting
         from whencount.grid import Representation
+        from whencount.representations import RepresentationSpec
 
         parsed = Representation.parse(representation)
-        spec = fitting.RepresentationSpec(
+        spec = RepresentationSpec(
             name=representation,
             basis=parsed.basis,
             granularity=parsed.granularity,
@@ -277,7 +278,7 @@ def score(
         name = f"{representation}.seed{seed}"
         prepared = load_prepared(collection)
         judgements = Judgements.from_qrels(
-            prepared.qrels, prepared.query_ids(), prepared.document_ids()
+            prepared.qrels, prepared.query_ids, prepared.document_ids
         )
         results = library.score_cells(
             [SparseVectors.load(folder / name) for folder in documents],
@@ -288,7 +289,7 @@ def score(
             seed=library.derived_seed(study_seed, job.name, "control"),
             threads=threads,
         )
-        table, details = library.tables(job, results, prepared.query_ids(), judgements.evaluated)
+        table, details = library.tables(job, results, prepared.query_ids, judgements.evaluated)
         _write_table(details, per_query)
         _write_table(table, rows)
 
