@@ -173,8 +173,8 @@ class Encoder:
         )
         content = [np.asarray(mask) == 0 for mask in encoded["special_tokens_mask"]]
         if prefix:
-            for mask, offsets in zip(content, encoded["offset_mapping"], strict=True):
-                mask &= np.asarray(offsets, dtype=np.int64)[:, 1] > len(prefix)
+            ends = [np.asarray(pairs, dtype=np.int64)[:, 1] for pairs in encoded["offset_mapping"]]
+            content = [mask & (end > len(prefix)) for mask, end in zip(content, ends, strict=True)]
         return Tokens([np.asarray(ids, dtype=np.int64) for ids in encoded["input_ids"]], content)
 
     def states(self, texts: Sequence[str], kind: Kind) -> Iterator[StateBatch]:
@@ -184,9 +184,7 @@ class Encoder:
         """
         return self.apply(self.tokenise(texts, kind), lambda batch: batch)
 
-    def apply(
-        self, tokens: Tokens, function: Callable[[StateBatch], Result]
-    ) -> Iterator[Result]:
+    def apply(self, tokens: Tokens, function: Callable[[StateBatch], Result]) -> Iterator[Result]:
         """Run the transformer over tokenised texts and yield `function(batch)` of each batch.
 
         On a CPU every batch is computed whole by one of `threads` workers, `function` included, so
@@ -202,7 +200,9 @@ class Encoder:
             with _one_thread(self.device.type == "cpu"):
                 yield from map(work, batches)
             return
-        with ThreadPoolExecutor(self._workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        with ThreadPoolExecutor(
+            self._workers, initializer=torch.set_num_threads, initargs=(1,)
+        ) as pool:
             yield from _bounded_map(pool, work, batches, 2 * self._workers)
 
     @torch.inference_mode()
@@ -229,7 +229,9 @@ class Encoder:
         return StateBatch(batch, offsets, states)
 
 
-def load_encoder(settings: EncoderSettings | Mapping[str, Any], threads: int | None = None) -> Encoder:
+def load_encoder(
+    settings: EncoderSettings | Mapping[str, Any], threads: int | None = None
+) -> Encoder:
     """Load a frozen encoder.
 
     Args:
@@ -247,18 +249,32 @@ def load_encoder(settings: EncoderSettings | Mapping[str, Any], threads: int | N
             what = f"unknown key {unknown[0]!r}" if unknown else "no 'source'"
             raise InputError(f"encoder: {what}; the keys are {sorted(known)}")
         settings = EncoderSettings(**settings)
-    device = settings.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    elif device == "cuda" and not torch.cuda.is_available():
-        raise InputError("encoder: device 'cuda' was asked for but no GPU is there; use 'auto'")
+    device = resolve_device(settings.device)
     half = settings.precision == "fp16" or (settings.precision == "auto" and device == "cuda")
     location, options = _locate(settings)
     tokenizer, model = _load(
-        settings, location, {**options, "trust_remote_code": False}, torch.float16 if half else torch.float32
+        settings,
+        location,
+        {**options, "trust_remote_code": False},
+        torch.float16 if half else torch.float32,
     )
     model = model.to(device).eval().requires_grad_(False)
     return Encoder(settings, tokenizer, model, threads)
+
+
+def resolve_device(device: str) -> str:
+    """ "cpu" or "cuda" for "auto", "cpu" or "cuda".
+
+    Raises:
+        InputError: "cuda" without a GPU, or another word.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device {device!r} is unknown; choose auto, cpu or cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("device 'cuda' was asked for but no GPU is there; use 'auto'")
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return device
 
 
 def _locate(settings: EncoderSettings) -> tuple[str, dict[str, Any]]:
@@ -281,7 +297,10 @@ def _locate(settings: EncoderSettings) -> tuple[str, dict[str, Any]]:
         ) from None
     # Only the files are used: the package's own code is never imported.
     for file in files:
-        if file.name == "config.json" and (Path(str(file.locate())).parent / "tokenizer.json").is_file():
+        if (
+            file.name == "config.json"
+            and (Path(str(file.locate())).parent / "tokenizer.json").is_file()
+        ):
             return str(Path(str(file.locate())).parent), {"local_files_only": True}
     raise InputError(
         f"encoder: the package {settings.package!r} carries no config.json beside a tokenizer.json;"
@@ -297,7 +316,7 @@ def _load(
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         tokenizer = AutoTokenizer.from_pretrained(location, use_fast=True, **options)
         model = AutoModel.from_pretrained(
@@ -313,7 +332,7 @@ def _load(
         )
         raise InputError(f"encoder: {place} ({reason})") from error
     finally:
-        logging.enable_progress_bar()
+        logging.enable_progress_bar()  # type: ignore[no-untyped-call]
     if not tokenizer.is_fast:
         raise InputError(
             f"encoder: {location} has no fast tokenizer, which is needed to tell content tokens"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -103,6 +104,8 @@ class Basis(ABC, Generic[OptionsType]):
     def parse_options(cls, options: Mapping[str, Any]) -> Any:
         """Check the options of a config against the dataclass.
 
+        Whole numbers are counts and must be at least 1, other numbers at least 0.
+
         Raises:
             InputError: an unknown option, or a value of another type or out of range.
         """
@@ -112,13 +115,12 @@ class Basis(ABC, Generic[OptionsType]):
                 raise InputError(
                     f"basis {cls.name}: unknown option {key!r}; the options are {sorted(known)}"
                 )
-            wanted = type(known[key].default)
-            if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-                continue
-            if type(value) is not wanted or value < 0:
+            whole = isinstance(known[key].default, int)
+            number = isinstance(value, int if whole else int | float) and value is not True
+            if not number or not (1 if whole else 0) <= value < np.inf:
                 raise InputError(
-                    f"basis {cls.name}: option {key} is {value!r}; it must be a non-negative"
-                    f" {wanted.__name__}"
+                    f"basis {cls.name}: option {key} is {value!r}; it must be a"
+                    f" {'whole number of at least 1' if whole else 'number of at least 0'}"
                 )
         return cls.options_type(**options)
 
@@ -137,6 +139,7 @@ class Basis(ABC, Generic[OptionsType]):
             InputError: a bad option, too few states, or states that are not finite.
         """
         parsed = cls.parse_options(options)
+        cls._require_finite(states)
         tensors, report = cls.fit_tensors(states, seed, parsed, device, threads)
         manifest = {
             "seed": seed,
@@ -146,6 +149,17 @@ class Basis(ABC, Generic[OptionsType]):
         }
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         return cls(tensors, parsed, states.dimensions, manifest)
+
+    @classmethod
+    def _require_finite(cls, states: TrainingStates) -> None:
+        for start in range(0, len(states.states), _ROWS_AT_ONCE):
+            finite = np.isfinite(states.states[start : start + _ROWS_AT_ONCE]).all(axis=1)
+            if not finite.all():
+                row = start + int(np.flatnonzero(~finite)[0])
+                raise InputError(
+                    f"basis {cls.name}: state {row} has a value that is not finite; encode the fit"
+                    " passages again (with precision fp32 if it was fp16)"
+                )
 
     @classmethod
     @abstractmethod
@@ -188,6 +202,31 @@ class Basis(ABC, Generic[OptionsType]):
         (path / "basis.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
-def load_basis(path: str | Path) -> Basis[Any]:
-    """Read a basis written by `Basis.save`."""
-    raise NotImplementedError
+def require_states(states: TrainingStates, needed: int, basis: str, noun: str) -> None:
+    """Refuse to fit `needed` centres on fewer states.
+
+    Raises:
+        InputError: there are fewer training states than that.
+    """
+    if len(states.train) < needed:
+        raise InputError(
+            f"basis {basis}: {needed} {noun} need at least as many training states, found"
+            f" {len(states.train)}; give more fit passages or ask for fewer {noun}"
+        )
+
+
+@contextmanager
+def thread_limit(threads: int) -> Iterator[None]:
+    """Run numerical libraries with this many threads, so that a fit gives the same bytes again."""
+    import faiss
+    from threadpoolctl import threadpool_limits
+
+    before_torch, before_faiss = torch.get_num_threads(), faiss.omp_get_max_threads()
+    torch.set_num_threads(threads)
+    faiss.omp_set_num_threads(threads)
+    try:
+        with threadpool_limits(threads):
+            yield
+    finally:
+        torch.set_num_threads(before_torch)
+        faiss.omp_set_num_threads(before_faiss)

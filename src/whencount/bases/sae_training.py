@@ -1,0 +1,381 @@
+"""Training of the Top-K sparse autoencoder with a sparse backward pass.
+
+Loss: the mean squared error over states and coordinates. Only the k active features of a state
+have a gradient, so the dense work of a step is the encoder's product alone; everything after it
+touches k rows per state. A GPU takes dense products instead, which are deterministic and cheap
+there. Both give the gradient of the loss exactly (up to rounding).
+
+Dead features (Bricken et al. 2023, scaled to the data): a feature that fired for no state of a
+whole epoch is pointed at the residual of a state drawn in proportion to its squared error, as at
+the start encoder = decoder, with its bias and moments at zero. Not after the last epoch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from whencount.bases import kernels
+from whencount.bases.base import TrainingStates
+from whencount.bases.sae import ROWS_AT_ONCE, SaeOptions, encode_inputs
+from whencount.progress import progress
+
+_FEATURES_AT_ONCE = 512
+_STATES_AT_ONCE = 8192
+
+
+@dataclass
+class Parameters:
+    """What training changes: float32 tensors encoder and decoder (features, d), bias (features,).
+
+    A decoder row is the column of the published matrix.
+    """
+
+    encoder: torch.Tensor
+    decoder: torch.Tensor
+    bias: torch.Tensor
+
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Encoder, decoder and bias."""
+        return self.encoder, self.decoder, self.bias
+
+    def copy(self) -> Parameters:
+        """An independent copy."""
+        return Parameters(*(tensor.clone() for tensor in self.tensors()))
+
+
+def initial_parameters(features: int, dimensions: int, seed: int, device: str) -> Parameters:
+    """Random unit decoder columns, the encoder their transpose, no bias."""
+    draws = np.random.default_rng([seed, 0]).standard_normal((features, dimensions))
+    draws /= np.linalg.norm(draws, axis=1, keepdims=True)
+    decoder = torch.from_numpy(draws.astype(np.float32)).to(device)
+    return Parameters(decoder.clone(), decoder, torch.zeros(features, device=device))
+
+
+class Stepper(Protocol):
+    """Computes gradients and applies them, on one kind of device."""
+
+    gradients: Parameters
+
+    def differentiate(self, inputs: torch.Tensor) -> tuple[float, NDArray[np.int64]]:
+        """Fill `gradients`; return the loss and how often each feature fired."""
+
+    def update(self, rate: float, step: int) -> None:
+        """Clip the gradients and take AdamW step number `step`, counted from 1."""
+
+    def forget(self, features: NDArray[np.int64]) -> None:
+        """Zero the optimiser's moments of these features."""
+
+
+class _Moments:
+    def __init__(self, parameters: Parameters, options: SaeOptions) -> None:
+        self.parameters = parameters
+        self.options = options
+        self.gradients = Parameters(*(torch.zeros_like(t) for t in parameters.tensors()))
+        self.first = Parameters(*(torch.zeros_like(t) for t in parameters.tensors()))
+        self.second = Parameters(*(torch.zeros_like(t) for t in parameters.tensors()))
+
+    @property
+    def _sources(self) -> tuple[Parameters, Parameters, Parameters, Parameters]:
+        return self.parameters, self.gradients, self.first, self.second
+
+    def forget(self, features: NDArray[np.int64]) -> None:
+        """Zero the optimiser's moments of these features."""
+        rows = torch.from_numpy(features).to(self.parameters.bias.device)
+        for moments in (self.first, self.second):
+            for tensor in moments.tensors():
+                tensor[rows] = 0
+
+
+class SparseStepper(_Moments):
+    """CPU: blocks of states, then blocks of features, shared between threads.
+
+    No sum crosses a block of states, and blocks are the same for any thread count, so the result
+    does not depend on it.
+    """
+
+    def __init__(self, parameters: Parameters, options: SaeOptions, pool: ThreadPoolExecutor):
+        super().__init__(parameters, options)
+        self._pool = pool
+        self._squares = 0.0
+
+    def differentiate(self, inputs: torch.Tensor) -> tuple[float, NDArray[np.int64]]:
+        """Fill `gradients`; return the loss and how often each feature fired."""
+        count, dimensions = inputs.shape
+        k = self.options.active
+        features = np.empty((count, k), dtype=np.int32)
+        codes = np.empty((count, k), dtype=np.float32)
+        slopes = np.empty((count, k), dtype=np.float32)
+        errors = np.empty((count, dimensions), dtype=np.float32)
+        decoder = self.parameters.decoder.numpy()
+        scale = np.float32(2.0 / (count * dimensions))
+
+        def forward(start: int) -> float:
+            rows = slice(start, start + ROWS_AT_ONCE)
+            values, chosen = encode_inputs(
+                inputs[rows], self.parameters.encoder, self.parameters.bias, k
+            )
+            codes[rows], features[rows] = values.numpy(), chosen.numpy()
+            return kernels.decode_rows(
+                inputs[rows].numpy(),
+                decoder,
+                features[rows],
+                codes[rows],
+                scale,
+                errors[rows],
+                slopes[rows],
+            )
+
+        squared = sum(self._pool.map(forward, range(0, count, ROWS_AT_ONCE)))
+        size = len(decoder)
+        starts, pairs = kernels.pairs_by_feature(features, codes, size)
+        encoder_gradient, decoder_gradient, bias_gradient = (
+            tensor.numpy() for tensor in self.gradients.tensors()
+        )
+
+        def backward(first: int) -> float:
+            return kernels.accumulate_gradients(
+                first,
+                min(first + _FEATURES_AT_ONCE, size),
+                starts,
+                pairs,
+                inputs.numpy(),
+                errors,
+                codes,
+                slopes,
+                decoder_gradient,
+                encoder_gradient,
+                bias_gradient,
+            )
+
+        self._squares = sum(self._pool.map(backward, range(0, size, _FEATURES_AT_ONCE)))
+        return squared / (count * dimensions), np.diff(starts)
+
+    def update(self, rate: float, step: int) -> None:
+        """Clip the gradients and take AdamW step number `step`, counted from 1."""
+        options = self.options
+        clip = min(1.0, options.clip / (math.sqrt(self._squares) + 1e-6))
+        numbers = (clip, rate, options.weight_decay, 1 - 0.9**step, 1 - 0.999**step)
+
+        def apply(job: tuple[int, int, bool]) -> None:
+            part, first, unit = job
+            rows = slice(first, first + _FEATURES_AT_ONCE)
+            arrays = [source.tensors()[part][rows].numpy() for source in self._sources]
+            # A bias is one row of numbers, not rows of one number.
+            arrays = [array if array.ndim == 2 else array[None, :] for array in arrays]
+            kernels.adam_rows(*arrays, *map(np.float32, numbers), unit)  # type: ignore[call-arg, arg-type]
+
+        starts = range(0, len(self.parameters.bias), _FEATURES_AT_ONCE)
+        jobs = [(part, first, part == 1) for part in range(3) for first in starts]
+        for _ in self._pool.map(apply, jobs):
+            pass
+
+
+class DenseStepper(_Moments):
+    """Any device: dense products, in torch."""
+
+    def differentiate(self, inputs: torch.Tensor) -> tuple[float, NDArray[np.int64]]:
+        """Fill `gradients`; return the loss and how often each feature fired."""
+        encoder, decoder, bias = self.parameters.tensors()
+        values, features = encode_inputs(inputs, encoder, bias, self.options.active)
+        codes = torch.zeros((len(inputs), len(encoder)), device=inputs.device)
+        # Added, not set: a place without a feature is (value 0, feature 0).
+        codes.scatter_add_(1, features.long(), values)
+        errors = codes @ decoder - inputs
+        loss = float((errors.double() ** 2).mean())
+        errors *= 2.0 / inputs.numel()
+        fired = codes > 0
+        slopes = (errors @ decoder.T) * fired
+        self.gradients = Parameters(slopes.T @ inputs, codes.T @ errors, slopes.sum(0))
+        return loss, fired.sum(0).cpu().numpy()
+
+    def update(self, rate: float, step: int) -> None:
+        """Clip the gradients and take AdamW step number `step`, counted from 1."""
+        squares = sum(float((tensor**2).sum()) for tensor in self.gradients.tensors())
+        clip = min(1.0, self.options.clip / (math.sqrt(squares) + 1e-6))
+        for parameter, gradient, first, second in zip(
+            *(source.tensors() for source in self._sources), strict=True
+        ):
+            slope = gradient * clip
+            first.mul_(0.9).add_(slope, alpha=0.1)
+            second.mul_(0.999).addcmul_(slope, slope, value=0.001)
+            root = (second / (1 - 0.999**step)).sqrt_().add_(1e-8)
+            parameter.mul_(1 - rate * self.options.weight_decay)
+            parameter.addcdiv_(first, root, value=-rate / (1 - 0.9**step))
+        decoder = self.parameters.decoder
+        decoder /= decoder.norm(dim=1, keepdim=True).clamp(min=1e-30)
+
+
+def learning_rate(step: int, steps: int, options: SaeOptions) -> float:
+    """Linear warm-up to the peak, then half a cosine to 0; `step` from 0 to steps - 1."""
+    rising = max(1, round(options.warmup * steps))
+    if step < rising:
+        return options.learning_rate * (step + 1) / rising
+    share = (step - rising) / max(1, steps - rising)
+    return options.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """States as the autoencoder sees them: centred, of mean square 1."""
+
+    states: TrainingStates
+    mean: NDArray[np.float32]
+    spread: float
+    device: str
+
+    @classmethod
+    def of(cls, states: TrainingStates, device: str) -> _Inputs:
+        count = len(states.train)
+        total = np.zeros(states.dimensions)
+        for rows in _pieces(states.train, _STATES_AT_ONCE):
+            total += states.rows(rows).sum(axis=0, dtype=np.float64)
+        mean = (total / count).astype(np.float32)
+        squares = 0.0
+        for rows in _pieces(states.train, _STATES_AT_ONCE):
+            squares += float(np.square(states.rows(rows) - mean, dtype=np.float64).sum())
+        return cls(states, mean, math.sqrt(squares / (count * states.dimensions)) or 1.0, device)
+
+    def take(self, rows: NDArray[np.int64]) -> torch.Tensor:
+        block = self.states.rows(rows)
+        block -= self.mean
+        block /= np.float32(self.spread)
+        return torch.from_numpy(block).to(self.device)
+
+
+def train(
+    states: TrainingStates, seed: int, options: SaeOptions, device: str, threads: int
+) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Train an autoencoder and keep the epoch of least validation error.
+
+    Without validation states the last epoch is kept. On a CPU the result is the same, byte for
+    byte, for any number of threads.
+
+    Returns:
+        The tensors of `Sae`, and the manifest: validation curve (mean squared error as a share of
+        the variance, by epoch), the epoch kept, dead features in it, and features revived.
+    """
+    inputs = _Inputs.of(states, device)
+    parameters = initial_parameters(options.features, states.dimensions, seed, device)
+    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        stepper: Stepper = (
+            SparseStepper(parameters, options, pool)
+            if device == "cpu"
+            else DenseStepper(parameters, options)
+        )
+        kept, report = _epochs(inputs, parameters, stepper, options, seed, pool.map)
+    tensors = {
+        "encoder": kept.encoder,
+        "decoder": kept.decoder,
+        "bias": kept.bias,
+        "mean": torch.from_numpy(inputs.mean),
+        "spread": torch.tensor([inputs.spread], dtype=torch.float32),
+    }
+    return tensors, report
+
+
+def _epochs(
+    inputs: _Inputs,
+    parameters: Parameters,
+    stepper: Stepper,
+    options: SaeOptions,
+    seed: int,
+    run: Callable[..., Iterator[Any]],
+) -> tuple[Parameters, dict[str, Any]]:
+    train_rows, validation_rows = inputs.states.train, inputs.states.validation
+    per_epoch = math.ceil(len(train_rows) / options.batch)
+    steps = options.epochs * per_epoch
+    training_curve: list[float] = []
+    validation_curve: list[float] = []
+    dead_counts: list[int] = []
+    revived = 0
+    best, kept = -1, parameters
+    bar = progress(range(steps), steps, "training the autoencoder", "step")
+    for epoch in range(options.epochs):
+        rng = np.random.default_rng([seed, 1, epoch])
+        order = rng.permutation(train_rows)
+        fired = np.zeros(options.features, dtype=np.int64)
+        loss = 0.0
+        for rows in _pieces(order, options.batch):
+            step = next(bar)
+            # Rows of a step in file order: its sum is over a set, and the disk likes it better.
+            batch_loss, counts = stepper.differentiate(inputs.take(np.sort(rows)))
+            stepper.update(learning_rate(step, steps, options), step + 1)
+            loss += batch_loss * len(rows)
+            fired += counts
+        training_curve.append(loss / len(train_rows))
+        dead = np.flatnonzero(fired == 0)
+        dead_counts.append(len(dead))
+        if len(validation_rows):
+            validation_curve.append(_validate(inputs, parameters, options.active, run))
+        if not validation_curve or best < 0 or validation_curve[-1] < validation_curve[best]:
+            best, kept = epoch, parameters.copy()
+        if epoch + 1 < options.epochs and len(dead):
+            _revive(dead, inputs.take(np.sort(order[: options.batch])), parameters, options, rng)
+            stepper.forget(dead)
+            revived += len(dead)
+    for _ in bar:  # lets the progress display end
+        pass
+    return kept, {
+        "training_mse": training_curve,
+        "validation_mse": validation_curve,
+        "best_epoch": best,
+        "steps": steps,
+        "dead_features": dead_counts[best],
+        "dead_features_by_epoch": dead_counts,
+        "dead_after_states": len(train_rows),
+        "revived_features": revived,
+        "mse_unit": "share of the variance of the training states",
+    }
+
+
+def _errors(block: torch.Tensor, parameters: Parameters, k: int) -> torch.Tensor:
+    """Input minus reconstruction, shape (n, d)."""
+    values, features = encode_inputs(block, parameters.encoder, parameters.bias, k)
+    return block - torch.nn.functional.embedding_bag(
+        features.long(), parameters.decoder, per_sample_weights=values, mode="sum"
+    )
+
+
+def _validate(
+    inputs: _Inputs, parameters: Parameters, k: int, run: Callable[..., Iterator[Any]]
+) -> float:
+    def squared(rows: NDArray[np.int64]) -> float:
+        return float((_errors(inputs.take(rows), parameters, k).double() ** 2).sum())
+
+    rows = inputs.states.validation
+    total: float = sum(run(squared, _pieces(rows, 2048)))
+    return total / (len(rows) * inputs.states.dimensions)
+
+
+def _revive(
+    dead: NDArray[np.int64],
+    sample: torch.Tensor,
+    parameters: Parameters,
+    options: SaeOptions,
+    rng: np.random.Generator,
+) -> None:
+    errors = _errors(sample, parameters, options.active)
+    weights = (errors.double() ** 2).sum(1).cpu().numpy()
+    total = float(weights.sum())
+    if total <= 0:
+        return
+    chosen = rng.choice(len(sample), len(dead), p=weights / total)
+    directions = errors[torch.from_numpy(chosen).to(errors.device)]
+    directions = directions / directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
+    rows = torch.from_numpy(dead).to(errors.device)
+    parameters.decoder[rows] = directions
+    parameters.encoder[rows] = directions
+    parameters.bias[rows] = 0
+
+
+def _pieces(rows: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
