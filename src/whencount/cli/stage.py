@@ -167,26 +167,24 @@ def encode(
 ) -> None:
     """Encode a shard of texts once and write all its representations."""
     with _threads(threads):
-        from whencount.collections import load_prepared
+        from whencount.collections import read_texts
         from whencount.encoders import load_encoder
         from whencount.encoding import encode_collection
         from whencount.files import atomic_directory
 
-        prepared = load_prepared(collection)
-        items = prepared.documents() if side == "passage" else iter(prepared.queries)
-        total = len(prepared) if side == "passage" else len(prepared.queries)
-        start, stop = total * shard // shards, total * (shard + 1) // shards
+        texts = read_texts(
+            collection / ("documents.parquet" if side == "passage" else "queries.parquet")
+        )
+        start, stop = len(texts) * shard // shards, len(texts) * (shard + 1) // shards
         with atomic_directory(out) as folder:
             encode_collection(
                 load_encoder(encoder, threads),
-                ((item.id, item.text) for item in items),
+                texts[start:stop],
                 representations,
                 {name: folder / name for name in representations},
                 kind="query" if side == "query" else "passage",
                 dense_out=folder / "states.npy",
                 maximum_stored=maximum_stored or None,
-                start=start,
-                stop=stop,
                 total=stop - start,
             )
 
