@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whencount import ties
 from whencount.errors import InputError
 from whencount.measures import (
     Borders,
@@ -112,7 +113,9 @@ def test_shallow_rankings_completed_equal_rankings_of_the_whole_collection(seed:
     parameters = [Parameters(), Parameters(0.6, 0.5)]
     shallow = search(documents, queries, parameters, depth=6)
     whole = search(documents, queries, parameters, depth=90)
-    borders = complete_borders(documents, queries, shallow, judgements, parameters, cutoff=5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ties, "_ROWS_PER_BLOCK", int(random.integers(1, 100)))
+        borders = complete_borders(documents, queries, shallow, judgements, parameters, cutoff=5)
     concerned = open_borders(shallow, cutoff=5) & judgements.evaluated
     assert concerned.any()
     np.testing.assert_array_equal(borders.sizes > 0, concerned)

@@ -31,6 +31,7 @@ from whencount.vectors import SparseVectors
 Array = NDArray[Any]
 
 _NONZEROS_PER_BLOCK = 1 << 22
+_ROWS_PER_BLOCK = 1 << 16
 
 
 def complete_borders(
@@ -47,8 +48,7 @@ def complete_borders(
     """Size and gain of the ties at `cutoff` that reach past the end of their ranking.
 
     The arguments are those the rankings were searched with. Scores within TIE_TOLERANCE of the
-    score at rank `cutoff` belong to the tie. Memory beyond the arguments: about 150 MB, and 8 bytes
-    per document of a block.
+    score at rank `cutoff` belong to the tie. Memory beyond the arguments: at most about 200 MB.
 
     Returns:
         Borders of the shape of `rankings.counts`; sizes are 0 where the ranking shows its tie whole
@@ -100,13 +100,13 @@ def complete_borders(
 
 
 def _blocks(documents: SparseVectors) -> list[tuple[int, int]]:
-    """Cut the rows so that a block has at most _NONZEROS_PER_BLOCK non-zeros, or one row."""
+    """Cut the rows into blocks of limited rows and non-zeros; a long row stands alone."""
     blocks = []
     start = 0
     while start < len(documents):
         limit = int(documents.indptr[start]) + _NONZEROS_PER_BLOCK
         stop = int(np.searchsorted(documents.indptr, limit, side="right")) - 1
-        stop = min(max(stop, start + 1), start + _NONZEROS_PER_BLOCK, len(documents))
+        stop = min(max(stop, start + 1), start + _ROWS_PER_BLOCK, len(documents))
         blocks.append((start, stop))
         start = stop
     return blocks

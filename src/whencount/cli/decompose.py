@@ -19,6 +19,8 @@ from whencount.cli.options import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from whencount.decomposition import Decomposition
 
 
@@ -78,9 +80,17 @@ def decompose(
     family = attainability(3, draws)
     if not family.passes:
         warn(f"main effects: {family.message}")
-    result = decomposition.decompose(
-        files.documents, files.queries, judgements, scorer, draws=draws, seed=seed
-    )
+    # Opened before the work, so that a place that cannot be written is told at once.
+    with atomic_files(out) as folder:
+        result = decomposition.decompose(
+            files.documents, files.queries, judgements, scorer, draws=draws, seed=seed
+        )
+        _row(result, options, draws, seed).to_parquet(folder / "rows.parquet", index=False)
+        result.per_query_table().to_parquet(folder / "per_query.parquet", index=False)
+        if file_format is not None:
+            decomposition.write_runs(
+                folder, files.documents, files.queries, scorer, chosen, file_format
+            )
     if result.unknown_documents:
         warn(
             f"{result.unknown_documents} judgements in {qrels} name documents that have no vector;"
@@ -88,26 +98,6 @@ def decompose(
         )
     if result.unknown_queries:
         warn(f"{result.unknown_queries} queries in {qrels} have no vector; they are left out")
-    row = result.row()
-    names = {
-        "query_budget": options["query_budget"],
-        "document_budget": options["document_budget"],
-        "k1": options["k1"],
-        "b": options["b"],
-        "depth": options["depth"],
-        "draws": draws,
-        "seed": seed,
-    }
-    for place, (name, value) in enumerate(names.items()):
-        row.insert(place, name, value)
-    row = row.astype({"query_budget": "Int64", "document_budget": "Int64"})
-    with atomic_files(out) as folder:
-        row.to_parquet(folder / "rows.parquet", index=False)
-        result.per_query_table().to_parquet(folder / "per_query.parquet", index=False)
-        if file_format is not None:
-            decomposition.write_runs(
-                folder, files.documents, files.queries, scorer, chosen, file_format
-            )
     if as_json:
         import orjson
 
@@ -115,6 +105,16 @@ def decompose(
     else:
         _print(result, len(files.queries))
         click.echo(f"{out}: rows.parquet, per_query.parquet", err=True)
+
+
+def _row(result: Decomposition, options: dict[str, Any], draws: int, seed: int) -> pd.DataFrame:
+    """The row of `rows.parquet`: how it was computed, then what was found."""
+    row = result.row()
+    names = ("query_budget", "document_budget", "k1", "b", "depth")
+    settings = {name: options[name] for name in names} | {"draws": draws, "seed": seed}
+    for place, (name, value) in enumerate(settings.items()):
+        row.insert(place, name, value)
+    return row.astype({"query_budget": "Int64", "document_budget": "Int64"})
 
 
 def _print(result: Decomposition, queries: int) -> None:
