@@ -191,9 +191,10 @@ class _Searcher:
         queries = last - first
         left = np.ones(queries, dtype=np.bool_)
         common: tuple[Any, ...] = (
+            (0,) * self.plan.groups,
             self.index.block_documents, self.index.block_starts, self.index.bounds,
             self.index.ids, self.index.values, self.index.lengths, self.index.peaks,
-            self.average_length, self.reference.saturated, self.reference.k1, self.reference.b,
+            self.average_length, self.reference.slope, self.reference.k1, self.reference.b,
             self.reference.peak, self.reference.length, starts, features, plain, scaled,
         )  # fmt: skip
         heaps = (heap.keys, heap.positions, heap.counts)
@@ -250,7 +251,7 @@ class _Searcher:
                     groups, job, min(job + _BLOCKS_PER_JOB, self.blocks),
                     index.block_documents, len(index), index.block_starts, index.bounds,
                     index.ids, index.values, index.lengths, self.average_length,
-                    reference.saturated, reference.k1, reference.b, reference.peak,
+                    reference.slope, reference.k1, reference.b, reference.peak,
                     reference.length, active, starts, slots, weights, self.depth, relative,
                     absolute, levels[worker], thresholds[worker], scores[worker],
                     positions[worker], found[worker], overflow[worker],

@@ -14,18 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whencount.engine.compiled import inlined, kernel
+from whencount.engine.lanes import MATCH_WIDTH, add_ratios, first_equal
 
 Array = NDArray[Any]
-
-
-@inlined
-def ratio(value: float, peak: float, pull: float, inverse: float, saturated: bool) -> float:
-    """`T(value) / T(peak)`; exactly 1 at the peak. `pull` is k1 l, `inverse` 1 / T(peak)."""
-    if value == peak:
-        return 1.0
-    if saturated:
-        return value / (value + pull) * inverse
-    return value * inverse
 
 
 @kernel
@@ -40,7 +31,7 @@ def document_constants(
     peak: float,
     length: float,
     average_length: float,
-    saturated: Array,
+    slope: Array,
     k1: Array,
     b: Array,
     reference_peak: Array,
@@ -49,20 +40,25 @@ def document_constants(
     inverse: Array,
     factor: Array,
 ) -> None:
-    """Fill, per transform, k1 l, 1 / T(peak), and the document's factor (at most 1)."""
-    for number in range(len(saturated)):
+    """Fill, per transform, its constants of one document, as `lanes.add_ratios` and the key need.
+
+    `pull` is k1 l, or 1 without saturation; `inverse` 1 / T(peak); `factor` at most 1.
+    """
+    for number in range(len(slope)):
         relative = 1.0
         if average_length != 0.0:
             relative = 1.0 - b[number] + b[number] * length / average_length
-        if saturated[number]:
+        if slope[number] != 0.0:
             pull[number] = k1[number] * relative
             top = peak / (peak + pull[number])
             inverse[number] = 1.0 / top
             factor[number] = top / reference_peak[number]
         else:
-            pull[number] = 0.0
+            pull[number] = 1.0
             inverse[number] = 1.0 / peak
-            factor[number] = (peak / reference_peak[number]) * (reference_length[number] / relative)
+            factor[number] = (peak / reference_peak[number]) * (
+                reference_length[number] / relative
+            )
 
 
 @inlined
@@ -123,19 +119,46 @@ def sort_heaps(keys: Array, positions: Array, counts: Array) -> None:
         position[count:] = -1
 
 
-@kernel
-def _lower_bound(ids: Array, first: int, last: int, wanted: int) -> int:
-    while first < last:
-        middle = (first + last) >> 1
-        if ids[middle] < wanted:
-            first = middle + 1
-        else:
-            last = middle
-    return first
+@inlined
+def _find(ids: Array, first: int, last: int, wanted: int, block_documents: int) -> int:
+    """Where `wanted` stands in the rising `ids[first:last]`, or -1.
+
+    Postings are spread over a block about evenly: guess the place, compare a window around it,
+    and halve only where that misses.
+    """
+    if len(ids) < MATCH_WIDTH:
+        for place in range(first, last):
+            if ids[place] == wanted:
+                return place
+        return -1
+    start = first
+    end = last
+    if last - first > MATCH_WIDTH:
+        guess = first + wanted * (last - first) // block_documents - MATCH_WIDTH // 2
+        start = min(max(first, guess), last - MATCH_WIDTH)
+        end = start + MATCH_WIDTH
+        low, high = 0, 0
+        if ids[start] > wanted:
+            low, high = first, start
+        elif ids[end - 1] < wanted:
+            low, high = end, last
+        if high > low:
+            while high - low > MATCH_WIDTH:
+                half = (high - low) >> 1
+                if ids[low + half - 1] < wanted:
+                    low += half
+                else:
+                    high = low + half
+            start, end = low, high
+    # The window may begin early, at the end of the array: hits before `start` do not count.
+    window = min(start, len(ids) - MATCH_WIDTH)
+    place = window + first_equal(ids, window, start - window, wanted)
+    return place if place < end else -1
 
 
 @kernel
 def rescore(
+    groups: Any,
     block_documents: int,
     block_starts: Array,
     bounds: Array,
@@ -144,7 +167,7 @@ def rescore(
     lengths: Array,
     peaks: Array,
     average_length: float,
-    saturated: Array,
+    slope: Array,
     k1: Array,
     b: Array,
     reference_peak: Array,
@@ -152,7 +175,7 @@ def rescore(
     query_starts: Array,
     query_features: Array,
     query_plain: Array,
-    query_inverse: Array,
+    query_scaled: Array,
     first_query: int,
     last_query: int,
     candidate_starts: Array,
@@ -168,7 +191,7 @@ def rescore(
     Candidates of a query stand by rising position. Block by block, so that postings are read
     while they are near.
     """
-    transforms = len(saturated)
+    transforms = len(slope)
     most = 1
     for query in range(first_query, last_query):
         most = max(most, candidate_starts[query + 1] - candidate_starts[query])
@@ -177,7 +200,12 @@ def rescore(
     pull = np.empty((room, transforms))
     inverse = np.empty((room, transforms))
     factor = np.empty((room, transforms))
-    sums = np.empty((room, transforms, 2))
+    lanes = 2 * transforms
+    sums = np.empty((room, lanes))
+    local = np.empty(room, dtype=np.int64)
+    top = np.empty(room)
+    place = np.empty(room, dtype=np.int64)
+    matched = np.empty(room, dtype=np.int64)
     for block in range(len(block_starts) - 1):
         low, high = block * block_documents, (block + 1) * block_documents
         base = block_starts[block]
@@ -192,11 +220,13 @@ def rescore(
                 continue
             for own in range(count):
                 document = candidates[start + own]
+                local[own] = document - low
+                top[own] = peaks[document]
                 document_constants(
-                    np.float64(peaks[document]),
+                    top[own],
                     lengths[document],
                     average_length,
-                    saturated,
+                    slope,
                     k1,
                     b,
                     reference_peak,
@@ -210,39 +240,36 @@ def rescore(
                 feature = query_features[term]
                 first = base + np.int64(bounds[block, feature])
                 last = base + np.int64(bounds[block, feature + 1])
-                plain, scaled = query_plain[term], query_inverse[term]
+                if first == last:
+                    continue
+                # All searches first, then all divisions: none waits for another.
+                matches = 0
                 for own in range(count):
-                    if first == last:
-                        break
-                    local = candidates[start + own] - low
-                    first = _lower_bound(ids, first, last, local)
-                    if first == last or ids[first] != local:
-                        continue
-                    value = np.float64(values[first])
-                    peak = np.float64(peaks[candidates[start + own]])
-                    for number in range(transforms):
-                        weight = ratio(
-                            value, peak, pull[own, number], inverse[own, number],
-                            saturated[number],
-                        )  # fmt: skip
-                        sums[own, number, 0] += plain * weight
-                        sums[own, number, 1] += scaled * weight
+                    found = _find(ids, first, last, local[own], block_documents)
+                    matched[matches], place[matches] = own, found
+                    matches += found >= 0
+                for entry in range(matches):
+                    own = matched[entry]
+                    add_ratios(
+                        groups, np.float64(values[place[entry]]), top[own], slope, pull,
+                        inverse, own, query_plain[term], query_scaled[term], sums,
+                    )  # fmt: skip
             for own in range(count):
-                for number in range(transforms):
-                    for scaled_too in range(2):
-                        lane = number // 4 * 8 + 4 * scaled_too + number % 4
-                        if estimates[start + own, lane] > thresholds[query, lane]:
-                            counts[query, lane] = offer(
-                                keys[query, lane],
-                                positions[query, lane],
-                                counts[query, lane],
-                                round_key(sums[own, number, scaled_too] * factor[own, number]),
-                                candidates[start + own],
-                            )
+                for lane in range(lanes):
+                    if estimates[start + own, lane] > thresholds[query, lane]:
+                        number = lane // 8 * 4 + lane % 4
+                        counts[query, lane] = offer(
+                            keys[query, lane],
+                            positions[query, lane],
+                            counts[query, lane],
+                            round_key(sums[own, lane] * factor[own, number]),
+                            candidates[start + own],
+                        )
 
 
 @kernel
 def exhaust(
+    groups: Any,
     block_documents: int,
     block_starts: Array,
     bounds: Array,
@@ -251,7 +278,7 @@ def exhaust(
     lengths: Array,
     peaks: Array,
     average_length: float,
-    saturated: Array,
+    slope: Array,
     k1: Array,
     b: Array,
     reference_peak: Array,
@@ -259,7 +286,7 @@ def exhaust(
     query_starts: Array,
     query_features: Array,
     query_plain: Array,
-    query_inverse: Array,
+    query_scaled: Array,
     queries: Array,
     needed: Array,
     keys: Array,
@@ -271,12 +298,13 @@ def exhaust(
     For queries whose ties are too many for a list of candidates, and for values too far apart
     for float32.
     """
-    transforms = len(saturated)
+    transforms = len(slope)
     documents = len(lengths)
     pull = np.empty((block_documents, transforms))
     inverse = np.empty((block_documents, transforms))
     factor = np.empty((block_documents, transforms))
-    sums = np.zeros((block_documents, transforms, 2))
+    lanes = 2 * transforms
+    sums = np.zeros((block_documents, lanes))
     for block in range(len(block_starts) - 1):
         low = block * block_documents
         size = min(block_documents, documents - low)
@@ -287,7 +315,7 @@ def exhaust(
                     np.float64(peaks[low + own]),
                     lengths[low + own],
                     average_length,
-                    saturated,
+                    slope,
                     k1,
                     b,
                     reference_peak,
@@ -299,36 +327,25 @@ def exhaust(
         for query in queries:
             for term in range(query_starts[query], query_starts[query + 1]):
                 feature = query_features[term]
-                plain, scaled = query_plain[term], query_inverse[term]
                 for place in range(
                     base + np.int64(bounds[block, feature]),
                     base + np.int64(bounds[block, feature + 1]),
                 ):
                     document = np.int64(ids[place])
-                    value = np.float64(values[place])
-                    peak = np.float64(peaks[low + document])
-                    for number in range(transforms):
-                        weight = ratio(
-                            value, peak, pull[document, number], inverse[document, number],
-                            saturated[number],
-                        )  # fmt: skip
-                        sums[document, number, 0] += plain * weight
-                        sums[document, number, 1] += scaled * weight
+                    add_ratios(
+                        groups, np.float64(values[place]), np.float64(peaks[low + document]),
+                        slope, pull, inverse, document, query_plain[term],
+                        query_scaled[term], sums,
+                    )  # fmt: skip
             for own in range(size):
-                if sums[own, 0, 0] == 0.0:
+                if sums[own, 0] == 0.0:
                     continue
-                for number in range(transforms):
-                    for scaled_too in range(2):
-                        lane = number // 4 * 8 + 4 * scaled_too + number % 4
-                        if needed[lane]:
-                            key = round_key(sums[own, number, scaled_too] * factor[own, number])
-                            count = counts[query, lane]
-                            if count < keys.shape[2] or key > keys[query, lane, 0]:
-                                counts[query, lane] = offer(
-                                    keys[query, lane],
-                                    positions[query, lane],
-                                    count,
-                                    key,
-                                    low + own,
-                                )
-                        sums[own, number, scaled_too] = 0.0
+                for lane in range(lanes):
+                    if needed[lane]:
+                        key = round_key(sums[own, lane] * factor[own, lane // 8 * 4 + lane % 4])
+                        count = counts[query, lane]
+                        if count < keys.shape[2] or key > keys[query, lane, 0]:
+                            counts[query, lane] = offer(
+                                keys[query, lane], positions[query, lane], count, key, low + own
+                            )
+                    sums[own, lane] = 0.0

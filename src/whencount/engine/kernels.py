@@ -98,7 +98,7 @@ def _denominators(
     count: int,
     lengths: Array,
     average_length: float,
-    saturated: Array,
+    slope: Array,
     k1: Array,
     b: Array,
     reference_peak: Array,
@@ -106,11 +106,11 @@ def _denominators(
 ) -> None:
     for own in range(count):
         length = lengths[first + own]
-        for number in range(len(saturated)):
+        for number in range(len(slope)):
             relative = 1.0
             if average_length != 0.0:
                 relative = 1.0 - b[number] + b[number] * length / average_length
-            if saturated[number]:
+            if slope[number] != 0.0:
                 out[own, number] = k1[number] * relative
             else:
                 out[own, number] = relative * (reference_peak[number] / reference_length[number])
@@ -129,7 +129,7 @@ def collect(
     values: Array,
     lengths: Array,
     average_length: float,
-    saturated: Array,
+    slope: Array,
     k1: Array,
     b: Array,
     reference_peak: Array,
@@ -169,9 +169,9 @@ def collect(
     denominators = np.ones((block_documents, quarter), dtype=np.float32)
     scales = np.zeros(quarter, dtype=np.float32)
     slopes = np.zeros(quarter, dtype=np.float32)
-    for number in range(len(saturated)):
-        scales[number] = 1.0 / reference_peak[number] if saturated[number] else 1.0
-        slopes[number] = 1.0 if saturated[number] else 0.0
+    for number in range(len(slope)):
+        scales[number] = 1.0 / reference_peak[number] if slope[number] != 0.0 else 1.0
+        slopes[number] = slope[number]
     starts = np.empty(len(active) + 1, dtype=np.int64)
     firsts = np.empty(len(active), dtype=np.int64)
     table = np.empty((0, quarter), dtype=np.float32)
@@ -191,14 +191,23 @@ def collect(
         if starts[-1] > table.shape[0]:
             table = np.empty((starts[-1], quarter), dtype=np.float32)
         _denominators(
-            denominators, low, size, lengths, average_length, saturated, k1, b,
+            denominators, low, size, lengths, average_length, slope, k1, b,
             reference_peak, reference_length,
         )  # fmt: skip
-        for slot in range(len(active)):
+        # Features side by side have their postings end to end: one long call for the run.
+        first_slot = 0
+        while first_slot < len(active):
+            slot = first_slot
+            while (
+                slot + 1 < len(active)
+                and firsts[slot] + starts[slot + 1] - starts[slot] == firsts[slot + 1]
+            ):
+                slot += 1
             transform(
-                groups, values, ids, firsts[slot], starts[slot + 1] - starts[slot],
-                denominators, scales, slopes, table, starts[slot],
+                groups, values, ids, firsts[first_slot], starts[slot + 1] - starts[first_slot],
+                denominators, scales, slopes, table, starts[first_slot],
             )  # fmt: skip
+            first_slot = slot + 1
         for query in range(queries):
             if overflow[query]:
                 continue

@@ -25,6 +25,9 @@ intrinsic: Any = _intrinsic
 SMALLEST = 2.0**-60
 """Transforms and query weights are kept at least this large, so that no product underflows."""
 
+MATCH_WIDTH = 64
+"""`first_equal` compares this many ids at a time."""
+
 UNROLLED_DOCUMENTS = 4
 """`scan` looks at this many documents at a time."""
 
@@ -50,7 +53,8 @@ class _Emitter:
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         self.context, self.builder = context, builder
         self.signature, self.arguments = signature, arguments
-        self.groups = len(signature.args[0])
+        first = signature.args[0]
+        self.groups = len(first) if isinstance(first, types.BaseTuple) else 0
         self.word = context.get_value_type(types.intp)
 
     def data(self, position: int) -> Any:
@@ -306,6 +310,39 @@ def _keep_above(emit: _Emitter) -> Any:
     return builder.load(kept)
 
 
+def _add_ratios(emit: _Emitter) -> Any:
+    groups, builder = emit.groups, emit.builder
+    slopes, pulls, inverses, sums = (emit.data(n) for n in (3, 4, 5, 9))
+    value, peak, row, plain, scaled = (emit.arguments[n] for n in (1, 2, 6, 7, 8))
+    kind = ir.VectorType(ir.DoubleType(), 4)
+    four = emit.splat(value, 4)
+    at_peak = builder.fcmp_ordered("==", four, emit.splat(peak, 4))
+    one = ir.Constant(kind, [1.0] * 4)
+    for group in range(groups):
+        place = emit.plus(emit.times(row, 4 * groups), 4 * group)
+        slope = emit.load(slopes, emit.constant(4 * group), kind, 8)
+        below = builder.fadd(builder.fmul(four, slope), emit.load(pulls, place, kind, 8))
+        ratio = builder.fmul(builder.fdiv(four, below), emit.load(inverses, place, kind, 8))
+        ratio = builder.select(at_peak, one, ratio)
+        for half, weight in enumerate((plain, scaled)):
+            place = emit.plus(emit.times(row, 8 * groups), 8 * group + 4 * half)
+            total = emit.load(sums, place, kind, 8)
+            # Two roundings on purpose: a fused one would differ between machines.
+            total = builder.fadd(total, builder.fmul(emit.splat(weight, 4), ratio))
+            builder.store(total, emit.at(sums, place, kind)).align = 8
+    return emit.context.get_dummy_value()
+
+
+def _first_equal(emit: _Emitter) -> Any:
+    builder = emit.builder
+    start, skip, wanted = emit.arguments[1:]
+    window = emit.load(emit.data(0), start, ir.VectorType(_SHORT, MATCH_WIDTH), 2)
+    value = emit.splat(builder.trunc(wanted, _SHORT), MATCH_WIDTH)
+    hits = builder.bitcast(builder.icmp_unsigned("==", window, value), ir.IntType(MATCH_WIDTH))
+    hits = builder.shl(builder.lshr(hits, skip), skip)
+    return builder.cttz(hits, ir.Constant(ir.IntType(1), 0))
+
+
 def _generator(build: Callable[[_Emitter], Any]) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return build(_Emitter(context, builder, signature, arguments))
@@ -383,3 +420,23 @@ def keep_above(  # type: ignore[no-untyped-def]
     return _index(groups, scores, positions, types.intp, thresholds, types.intp), _generator(
         _keep_above
     )
+
+
+@intrinsic
+def first_equal(typing_context, ids, start, skip, wanted):  # type: ignore[no-untyped-def]
+    """The least i from `skip` on, below MATCH_WIDTH, with `ids[start + i] == wanted`; or 64."""
+    return _index(ids, types.intp, types.intp, types.intp), _generator(_first_equal)
+
+
+@intrinsic
+def add_ratios(  # type: ignore[no-untyped-def]
+    typing_context, groups, value, peak, slopes, pulls, inverses, row, plain, scaled, sums
+):  # fmt: skip
+    """Add `q_j T(value) / T(peak)` to `sums[row]`, float64, by lanes; the ratio is 1 at the peak.
+
+    T is `value / (value * slope + pull)` up to a factor, `inverses` its inverse at the peak.
+    """
+    double = types.float64
+    return _none(
+        groups, double, double, slopes, pulls, inverses, types.intp, double, double, sums
+    ), _generator(_add_ratios)

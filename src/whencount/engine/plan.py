@@ -96,8 +96,10 @@ def plans(
 class References:
     """Per transform, what its document factors are divided by; see `whencount.search`.
 
+    The arrays are filled up to a multiple of four transforms, a group of lanes.
+
     Attributes:
-        saturated: bool, (transforms,).
+        slope: float64, (transforms,): 1 where saturated, else 0.
         k1, b: float64, (transforms,).
         peak: float64, (transforms,): the largest of max_j x_dj, or of T(max_j x_dj, l_d) /
             (k1 + 1) where saturated, over the documents that are not empty.
@@ -106,7 +108,7 @@ class References:
         scale: float64, (transforms,): a key times this, times the largest IDF, is a score.
     """
 
-    saturated: NDArray[np.bool_]
+    slope: NDArray[np.float64]
     k1: NDArray[np.float64]
     b: NDArray[np.float64]
     peak: NDArray[np.float64]
@@ -122,6 +124,8 @@ def references(
     average_length: float,
 ) -> References:
     """Find the references of `transforms` over a whole collection, in bounded memory."""
+    unused = Transform(saturation=False, k1=0.0, b=0.0)
+    transforms = [*transforms, *[unused] * (-len(transforms) % 4)]
     count = len(transforms)
     peak = np.zeros(count)
     shortest, longest = np.full(count, np.inf), np.zeros(count)
@@ -148,7 +152,7 @@ def references(
     shortest, longest = np.where(empty, 1.0, shortest), np.where(empty, 1.0, longest)
     length = np.where(saturated, 1.0, shortest)
     return References(
-        saturated=saturated,
+        slope=saturated.astype(np.float64),
         k1=k1,
         b=np.array([item.b for item in transforms], dtype=np.float64),
         peak=peak,
