@@ -31,6 +31,17 @@ rule retrieval_report:
                 "study": STUDY["study"],
                 "family": STUDY["statistics"]["family"],
                 "alpha": STUDY["statistics"]["alpha"],
+                "draws": STUDY["statistics"]["draws"],
+                "settings": {
+                    "seed": STUDY["seed"],
+                    "encoder": {
+                        key: value
+                        for key, value in STUDY["encoder"].items()
+                        if key not in ("batch_tokens", "device", "precision")
+                    },
+                    "fit": STUDY["fit"]["text"],
+                    "bases": STUDY["bases"],
+                },
             }
         ),
     message:

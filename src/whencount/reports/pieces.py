@@ -1,0 +1,285 @@
+"""The parts of a page that are not figures: tables, key numbers, the paragraph of the answer.
+
+Everything that comes from data is escaped here.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from whencount import summaries
+from whencount.reports.drawing import Table
+from whencount.reports.share_figure import group_name, in_order_of_study
+from whencount.reports.style import (
+    REFERENCE_NAMES,
+    SWITCH_COLOURS,
+    SWITCH_NAMES,
+    in_order,
+    representation_name,
+)
+from whencount.reports.words import percent, plural, sentences, signed
+from whencount.scoring import CONFIGURATIONS, SWITCHES
+from whencount.significance import EFFECTS
+from whencount.summaries import Answer
+
+QUALITY_DIGITS = 3
+
+
+def answer(found: Answer) -> Table:
+    """The answer: key numbers, then the paragraph."""
+    tiles = []
+    for share in sorted(found.shares, key=lambda item: SWITCHES.index(item.switch)):
+        value = "–" if math.isnan(share.share) else percent(share.share)
+        detail = f"{percent(share.low)} to {percent(share.high)}" if share.has_interval else ""
+        tiles.append(
+            _tile(value, f"of the gain: {SWITCH_NAMES[share.switch]}", detail, colour=share.switch)
+        )
+    gain, statistics = found.gain, found.statistics
+    tiles.append(_tile(signed(gain.mean), "mean gain in nDCG@10", f"{gain.up:,} rows up"))
+    tiles.append(
+        _tile(
+            f"{statistics.up:,} / {statistics.total:,}",
+            "rows where IDF and length help on top of saturation",
+            f"mean G {signed(statistics.mean)}",
+        )
+    )
+    *effects, tests = [html.escape(sentence) for sentence in sentences(found)]
+    return Table(
+        f'<div class="tiles">{"".join(tiles)}</div>\n'
+        f'<p class="answer">{" ".join(effects)}</p>\n<p class="answer">{tests}</p>'
+    )
+
+
+def quality(rows: pd.DataFrame, references: pd.DataFrame) -> Table:
+    """All eight qualities of every row, a folded table per collection; the best is bold."""
+    head = ["representation", *CONFIGURATIONS, "gain", "G"]
+    parts = []
+    for collection in sorted(rows["collection"].unique()):
+        lines = rows[rows["collection"] == collection].set_index("representation")
+        body = []
+        for name in in_order(lines.index):
+            line = lines.loc[name]
+            values = [float(line[f"q{configuration}"]) for configuration in CONFIGURATIONS]
+            best = max(values)
+            body.append(
+                [
+                    html.escape(representation_name(name)),
+                    *(
+                        f"<b>{value:.{QUALITY_DIGITS}f}</b>"
+                        if value == best
+                        else f"{value:.{QUALITY_DIGITS}f}"
+                        for value in values
+                    ),
+                    signed(float(line["gain"])),
+                    signed(float(line["collection_gain"])),
+                ]
+            )
+        queries = int(lines["queries"].iloc[0])
+        beside = references[references["collection"] == collection]
+        scores = [
+            f"{html.escape(REFERENCE_NAMES.get(name, name))} {value:.{QUALITY_DIGITS}f}"
+            for name, value in zip(beside["reference"], beside["ndcg@10"], strict=True)
+        ]
+        summary = ", ".join(
+            [
+                f"<b>{html.escape(collection)}</b>",
+                plural(queries, "judged query").replace("querys", "queries"),
+                *scores,
+            ]
+        )
+        parts.append(folded(summary, markup(head, body)))
+    return Table("\n".join(parts))
+
+
+def shares(table: pd.DataFrame) -> Table:
+    """The numbers behind the figure of shares, folded."""
+    body = []
+    for group in in_order_of_study(summaries.share_groups(table)):
+        prefix = "" if group.scope == "all" else f"{group.scope}: "
+        cells = [html.escape(f"{prefix}{group_name(group)}")]
+        for share in group.shares:
+            spread = (
+                f" <small>{percent(share.low)} to {percent(share.high)}</small>"
+                if share.has_interval
+                else ""
+            )
+            cells.append("–" if math.isnan(share.share) else f"{percent(share.share)}{spread}")
+        body.append([*cells, f"{group.rows:,}", signed(group.gain)])
+    head = ["rows of", *(SWITCH_NAMES[switch] for switch in SWITCHES), "rows", "summed gain"]
+    return Table(folded("The numbers", markup(head, body)))
+
+
+def significance(found: Answer) -> Table:
+    """How many rows differ significantly, per tested effect."""
+    body = []
+    for tested in found.tested:
+        name = "full BM25 − inner product"
+        if tested.effect in SWITCH_NAMES:
+            name = f"main effect of {SWITCH_NAMES[tested.effect]}"
+        passed = tested.up + tested.down
+        body.append(
+            [
+                name,
+                f"{tested.up:,}",
+                f"{tested.down:,}",
+                f"{tested.rows - passed:,}",
+                f"{tested.smallest:.2g}",
+            ]
+        )
+    head = [
+        "effect",
+        "significantly up",
+        "significantly down",
+        "not significant",
+        "smallest Holm p",
+    ]
+    return Table(markup(head, body))
+
+
+def tests(table: pd.DataFrame, alpha: float) -> Table:
+    """Effect and Holm p of every tested row, folded; significant ones are bold."""
+    order = {name: place for place, name in enumerate(in_order(table["representation"]))}
+    ordered = table.assign(_place=table["representation"].map(order)).sort_values(
+        ["collection", "_place"], kind="stable"
+    )
+    body = []
+    for _, line in ordered.iterrows():
+        cells = [html.escape(str(line["collection"]))]
+        cells.append(html.escape(representation_name(str(line["representation"]))))
+        for effect in EFFECTS:
+            p = float(line[f"holm_{effect}"])
+            text = f"{signed(float(line[f'statistic_{effect}']), 2)} <small>p {p:.2g}</small>"
+            cells.append(f"<b>{text}</b>" if p <= alpha else text)
+        body.append(cells)
+    head = ["collection", "representation", "full", *(SWITCH_NAMES[s] for s in SWITCHES)]
+    return Table(folded("Every row: effect / sd, Holm p", markup(head, body, texts=2)))
+
+
+def ties(rows: pd.DataFrame) -> Table:
+    """Rows in which ties at rank 10 are frequent, ranked and tie-expected quality beside."""
+    stages = ("000", "010", "111")
+    tied = rows[rows[[f"tie_share_{stage}" for stage in stages]].max(axis=1) > 0.01]
+    if len(tied) == 0:
+        return Table("<p>No row has a tie across rank 10 in more than 1 % of its queries.</p>")
+    order = {name: place for place, name in enumerate(in_order(tied["representation"]))}
+    tied = tied.assign(_place=tied["representation"].map(order)).sort_values(
+        ["_place", "collection"], kind="stable"
+    )
+    body = []
+    for _, line in tied.iterrows():
+        cells = [
+            html.escape(representation_name(str(line["representation"]))),
+            html.escape(str(line["collection"])),
+        ]
+        for stage in stages:
+            cells.append(percent(float(line[f"tie_share_{stage}"])))
+            cells.append(f"{line[f'q{stage}']:.3f}")
+            cells.append(f"{line[f'expected_{stage}']:.3f}")
+        body.append(cells)
+    head = ["representation", "collection"]
+    for stage in stages:
+        head += [f"{stage} tied", "ranked", "expected"]
+    return Table(folded(f"{plural(len(tied), 'row')} with ties", markup(head, body, texts=2)))
+
+
+def making(
+    rows: pd.DataFrame,
+    *,
+    study: str,
+    family: str,
+    alpha: float,
+    settings: Mapping[str, Any],
+) -> Table:
+    """What was computed and how: rows per family, settings, version."""
+    from importlib.metadata import version
+
+    names = dict.fromkeys(name for cell in rows["families"] for name in cell.split())
+    body = []
+    for name in names:
+        lines = summaries.in_family(rows, name)
+        body.append(
+            [
+                html.escape(name) + (" <small>(reported)</small>" if name == family else ""),
+                f"{len(lines):,}",
+                f"{lines['representation'].nunique():,}",
+                f"{lines['collection'].nunique():,}",
+                _values(lines["budget"]),
+                _values(lines["k1"]),
+                _values(lines["b"]),
+                _values(lines["seed"]),
+                _values(lines["control"].replace("", "none")),
+            ]
+        )
+    head = [
+        "family",
+        "rows",
+        "representations",
+        "collections",
+        "budgets",
+        "k1",
+        "b",
+        "seeds",
+        "controls",
+    ]
+    facts = {
+        "study": study,
+        "distinct rows": f"{len(rows):,} (families share rows)",
+        "reported family": f"{family}, alpha {alpha:g}",
+        "whencount": version("whencount"),
+    }
+    facts |= {key: _setting(value) for key, value in settings.items() if value not in (None, {})}
+    pairs = "".join(
+        f"<dt>{html.escape(key)}</dt><dd>{html.escape(value)}</dd>" for key, value in facts.items()
+    )
+    return Table(f'{markup(head, body)}\n<dl class="facts">{pairs}</dl>')
+
+
+def markup(head: Sequence[Any], body: Iterable[Sequence[str]], texts: int = 1) -> str:
+    """An HTML table in a box that scrolls sideways.
+
+    Args:
+        head: column names, plain text.
+        body: cells, HTML already.
+        texts: how many columns at the left hold text and not numbers.
+    """
+    columns = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in head)
+    lines = []
+    for cells in body:
+        named = "".join(f'<th scope="row">{cell}</th>' for cell in cells[:texts])
+        lines.append(f"<tr>{named}{''.join(f'<td>{cell}</td>' for cell in cells[texts:])}</tr>")
+    return (
+        f'<div class="scroll"><table data-texts="{texts}"><thead><tr>{columns}</tr></thead>\n'
+        f"<tbody>\n{chr(10).join(lines)}\n</tbody></table></div>"
+    )
+
+
+def folded(summary: str, content: str) -> str:
+    """Content that opens at a click; `summary` is HTML."""
+    return f"<details><summary>{summary}</summary>\n{content}\n</details>"
+
+
+def _tile(value: str, label: str, detail: str, colour: str = "") -> str:
+    style = f' style="--tile:{SWITCH_COLOURS[colour]}"' if colour else ""
+    more = f"<small>{html.escape(detail)}</small>" if detail else ""
+    return f"<div{style}><b>{html.escape(value)}</b><span>{html.escape(label)}</span>{more}</div>"
+
+
+def _values(column: pd.Series) -> str:
+    known = list(dict.fromkeys(column))
+    texts = [value if isinstance(value, str) else f"{value:g}" for value in known]
+    return html.escape(", ".join(texts))
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(
+            f"{key} ({_setting(inner)})" if isinstance(inner, Mapping) else f"{key} {inner}"
+            for key, inner in value.items()
+            if inner not in ("", None)
+        )
+    return f"{value:,}" if isinstance(value, int) else str(value)
