@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from whencount import attribution
 from whencount.config import load
 from whencount.grid import Cell, Job, Representation, expand
-from whencount.scoring import CONFIGURATIONS, SWITCHES
+from whencount.scoring import CONFIGURATIONS
 from whencount.significance import significance
 from whencount.tables import write_table
 
@@ -73,7 +73,9 @@ def study_tables(config: Mapping[str, Any] | None = None, seed: int = 0) -> Stud
     keys = ["representation", "budget", "k1", "b", "seed", "control"]
     tested = significance(pd.concat(per_query), keys, draws=DRAWS)
     reported = frame[frame["families"].str.contains("primary")]
-    return StudyTables(frame, tested, _shares(reported), _references(config, seed))
+    return StudyTables(
+        frame, tested, attribution.share_table(reported, draws=200), _references(config, seed)
+    )
 
 
 def _names(job: Job, cell: Cell) -> dict[str, Any]:
@@ -126,21 +128,6 @@ def _quality(job: Job, cell: Cell, random: np.random.Generator) -> NDArray[np.fl
     # The tangent makes switches overlap, and leaves one without effect without any.
     quality: NDArray[np.float64] = np.clip(base + 0.4 * np.tanh(2.5 * (effects @ on.T)), 0, 1)
     return quality
-
-
-def _shares(reported: pd.DataFrame) -> pd.DataFrame:
-    """The table that the workflow writes; `attribution.share_table` makes the real one."""
-    parts = [("all", "", reported)]
-    for scope in ("collection", "granularity", "basis"):
-        parts += [(scope, str(value), lines) for value, lines in reported.groupby(scope)]
-    tables = []
-    for scope, value, lines in parts:
-        table = attribution.shares(lines, draws=200).rename_axis("part").reset_index()
-        table.insert(0, "value", value)
-        table.insert(0, "scope", scope)
-        tables.append(table.assign(rows=len(lines), gain=lines["gain"].sum()))
-    assert set(tables[0]["part"]) == set(SWITCHES)
-    return pd.concat(tables, ignore_index=True)
 
 
 def _references(config: Mapping[str, Any], seed: int) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from study_tables import ALPHA, DRAWS, ROOT, StudyTables, study_tables
 
 from whencount import reports
 from whencount.errors import InputError
-from whencount.reports import figures, sweeps
+from whencount.reports import figures, pieces, sweeps
 from whencount.reports.drawing import Drawing, Gallery
 
 NOTEBOOK = ROOT / "workflow" / "notebooks" / "retrieval.ipynb"
@@ -283,6 +283,18 @@ def test_a_gallery_refuses_odd_names_and_formats(tables: StudyTables, tmp_path: 
     odd = Drawing("../up", drawing.figure, "", "", "")
     with pytest.raises(InputError, match="lower-case"):
         Gallery(tmp_path).show(odd)
+
+
+def test_settings_are_told_on_one_line(tables: StudyTables) -> None:
+    settings = {
+        "bases": {"identity": {}, "sae": {"features": 2048}},
+        "fit": {"packages": ["a", "b"]},
+    }
+    shown = pieces.making(
+        tables.rows, study="s", family="primary", alpha=ALPHA, settings=settings
+    ).markup
+    assert "<dd>identity, sae (features 2,048)</dd>" in shown
+    assert "<dd>packages (a, b)</dd>" in shown
 
 
 def test_the_notebook_is_kept_clean() -> None:

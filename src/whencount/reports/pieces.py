@@ -276,10 +276,15 @@ def _values(column: pd.Series) -> str:
 
 
 def _setting(value: Any) -> str:
+    """`sae (features 2,048, active 16), identity`: a setting of the configuration on one line."""
     if isinstance(value, Mapping):
         return ", ".join(
-            f"{key} ({_setting(inner)})" if isinstance(inner, Mapping) else f"{key} {inner}"
+            f"{key} ({_setting(inner)})"
+            if isinstance(inner, Mapping | list) and inner
+            else f"{key} {'' if isinstance(inner, Mapping) else _setting(inner)}".rstrip()
             for key, inner in value.items()
             if inner not in ("", None)
         )
+    if isinstance(value, list):
+        return ", ".join(_setting(inner) for inner in value)
     return f"{value:,}" if isinstance(value, int) else str(value)
