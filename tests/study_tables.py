@@ -138,8 +138,8 @@ def _references(config: Mapping[str, Any], seed: int) -> pd.DataFrame:
                 "collection": collection,
                 "reference": reference,
                 "queries": QUERIES,
-                "ndcg@10": random.uniform(0.35, 0.5),
-                "recall@100": random.uniform(0.6, 0.9),
+                "ndcg_10": random.uniform(0.35, 0.5),
+                "recall_100": random.uniform(0.6, 0.9),
             }
             for collection in config["collections"]
             for reference in ("bm25", "dense")

@@ -78,7 +78,7 @@ def quality(
         span = lines[[f"q{stage}" for stage in STAGES]]
         panel.hlines(heights, span.min(axis=1), span.max(axis=1), color=FAINT, zorder=2)
         beside = references[references["collection"] == collection]
-        for reference, value in zip(beside["reference"], beside["ndcg@10"], strict=True):
+        for reference, value in zip(beside["reference"], beside["ndcg_10"], strict=True):
             panel.axvline(value, color=INK, lw=1.1, ls=REFERENCE_LINES.get(reference, "-"))
         panel.set_title(collection)
         panel.set_xlabel("nDCG@10")

@@ -83,7 +83,7 @@ def quality(rows: pd.DataFrame, references: pd.DataFrame) -> Table:
         beside = references[references["collection"] == collection]
         scores = [
             f"{html.escape(REFERENCE_NAMES.get(name, name))} {value:.{QUALITY_DIGITS}f}"
-            for name, value in zip(beside["reference"], beside["ndcg@10"], strict=True)
+            for name, value in zip(beside["reference"], beside["ndcg_10"], strict=True)
         ]
         summary = ", ".join(
             [

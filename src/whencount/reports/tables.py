@@ -35,7 +35,7 @@ _NEEDED = {
         *(f"{kind}_{effect}" for kind in ("statistic", "holm") for effect in EFFECTS),
     ),
     "shares": ("scope", "value", "part", "share", "low", "high", "rows", "gain"),
-    "references": ("collection", "reference", "ndcg@10"),
+    "references": ("collection", "reference", "ndcg_10"),
 }
 
 
