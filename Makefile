@@ -6,7 +6,7 @@ CORES ?= $(shell nproc 2>/dev/null || echo 2)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-STUDY := $(BIN)/snakemake --cores $(CORES) --rerun-incomplete --show-failed-logs
+STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplete --show-failed-logs
 
 .DEFAULT_GOAL := help
 .PHONY: help setup study report test test-slow lint format types bench dry-run-full lock clean

@@ -23,7 +23,7 @@ rule significance:
         "bootstrapping the gains of the {STUDY[statistics][family]} family"
     shell:
         "whencount stage significance --rows {input.rows} --options {params.options:q}"
-        " --out {output} {input.per_query} 2> {log}"
+        " --out {output} {input.per_query} 2>&1 | tee {log}"
 
 
 rule shares:
@@ -47,7 +47,7 @@ rule shares:
         "sharing the gain out among the three switches"
     shell:
         "whencount stage shares --rows {input.rows} --options {params.options:q}"
-        " --out {output} 2> {log}"
+        " --out {output} 2>&1 | tee {log}"
 
 
 rule reference_quality:
@@ -83,4 +83,4 @@ rule reference_quality:
         "measuring the references"
     shell:
         "whencount stage reference-quality --collections {params.collections:q}"
-        " --out {output} {input.runs} 2> {log}"
+        " --out {output} {input.runs} 2>&1 | tee {log}"

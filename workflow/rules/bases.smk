@@ -28,7 +28,7 @@ rule fit_states:
     shell:
         "whencount stage fit-states --encoder {params.encoder:q} --passages {input.passages}"
         " --options {params.options:q} --seed {params.seed} --threads {threads}"
-        " --out {output} 2> {log}"
+        " --out {output} 2>&1 | tee {log}"
 
 
 rule fit_basis:
@@ -55,7 +55,7 @@ rule fit_basis:
         "whencount stage fit-basis --states {input.states}"
         " --representation {wildcards.basis}_{wildcards.granularity}"
         " --options {params.options:q} --seed {wildcards.seed} --threads {threads}"
-        " --out {output} 2> {log}"
+        " --out {output} 2>&1 | tee {log}"
 
 
 rule share_dictionary:
@@ -82,4 +82,4 @@ rule share_dictionary:
         "whencount stage fit-basis --states {input.states}"
         " --representation {wildcards.basis}_shared_{wildcards.granularity}"
         " --dictionary {input.dictionary} --options {params.options:q}"
-        " --seed {wildcards.seed} --threads {threads} --out {output} 2> {log}"
+        " --seed {wildcards.seed} --threads {threads} --out {output} 2>&1 | tee {log}"

@@ -25,7 +25,7 @@ rule collection:
         "reading {wildcards.collection}"
     shell:
         "whencount stage collection --name {wildcards.collection} --source {params.source:q}"
-        " {params.borrow} --out {output} 2> {log}"
+        " {params.borrow} --out {output} 2>&1 | tee {log}"
 
 
 rule fit_text:
@@ -48,4 +48,4 @@ rule fit_text:
         "choosing the passages that the bases are fitted on"
     shell:
         "whencount stage fit-text --source {params.source:q} --seed {params.seed}"
-        " --out {output} 2> {log}"
+        " --out {output} 2>&1 | tee {log}"

@@ -25,7 +25,7 @@ rule bm25:
     shell:
         "whencount stage bm25 --collection {input.collection}"
         " --k1 {params.k1} --b {params.b} --depth {params.depth} --threads {threads}"
-        " --out {output} 2> {log}"
+        " --out {output} 2>&1 | tee {log}"
 
 
 rule dense:
@@ -52,4 +52,4 @@ rule dense:
     shell:
         "whencount stage dense --queries {input.queries}"
         " --collection {input.collection} --depth {params.depth}"
-        " --threads {threads} --out {output} {input.documents} 2> {log}"
+        " --threads {threads} --out {output} {input.documents} 2>&1 | tee {log}"

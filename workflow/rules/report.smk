@@ -50,4 +50,4 @@ rule retrieval_report:
         "whencount stage report --notebook {input.notebook} --settings {params.settings:q}"
         " --rows {input.rows} --significance {input.significance} --shares {input.shares}"
         " --references {input.references} --figures {output.figures}"
-        " --out {output.page} 2> {log}"
+        " --out {output.page} 2>&1 | tee {log}"

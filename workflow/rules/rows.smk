@@ -31,7 +31,7 @@ rule score:
         " --queries {input.queries}"
         " --collection {input.collection} --cells {params.cells:q}"
         " --depth {params.depth} --study-seed {params.study_seed} --threads {threads}"
-        " --rows {output.rows} --per-query {output.per_query} {input.documents} 2> {log}"
+        " --rows {output.rows} --per-query {output.per_query} {input.documents} 2>&1 | tee {log}"
 
 
 rule collect:
@@ -62,4 +62,4 @@ rule collect:
     message:
         "gathering the rows"
     shell:
-        "whencount stage collect --grid {params.grid:q} --out {output} {input} 2> {log}"
+        "whencount stage collect --grid {params.grid:q} --out {output} {input} 2>&1 | tee {log}"

@@ -32,7 +32,7 @@ rule encode_documents:
         "whencount stage encode --encoder {params.encoder:q} --collection {input.corpus}"
         " --side passage --representations {params.representations:q}"
         " --shard {wildcards.shard} --shards {wildcards.shards}"
-        " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2> {log}"
+        " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2>&1 | tee {log}"
 
 
 rule encode_queries:
@@ -66,4 +66,4 @@ rule encode_queries:
         "whencount stage encode --encoder {params.encoder:q}"
         " --collection {input.collection} --side query"
         " --representations {params.representations:q} --maximum-stored {params.maximum_stored}"
-        " --threads {threads} --out {output} 2> {log}"
+        " --threads {threads} --out {output} 2>&1 | tee {log}"
