@@ -214,7 +214,7 @@ def test_trec_files_beside_a_tab_separated_corpus(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d2 1\n")
     options = {
         "source": "trec",
-        "corpus": str(tmp_path / "corpus.tsv"),
+        "documents": str(tmp_path / "corpus.tsv"),
         "topics": str(tmp_path / "topics.tsv.gz"),
         "qrels": str(tmp_path / "qrels.txt"),
     }

@@ -22,7 +22,7 @@ from whencount.collections.selection import keep_judged
 def open_trec(name: str, options: Mapping[str, Any]) -> Collection:
     """Open topics, qrels and a corpus that are separate files.
 
-    Options: `corpus`, a file of JSON lines (`.jsonl`, `.json`) or of lines `id <tab> text` (any
+    Options: `documents`, a file of JSON lines (`.jsonl`, `.json`) or of lines `id <tab> text` (any
     other name), .gz too; `topics`, in either form; `qrels`, TREC or BEIR form; and `separator`,
     `judged_queries_only`, `duplicates`, `language`, `licence` as for a BEIR folder.
 
@@ -30,7 +30,7 @@ def open_trec(name: str, options: Mapping[str, Any]) -> Collection:
         InputError: an option is wrong, or a file is missing or malformed.
     """
     taken = Options(name, options)
-    corpus = Path(taken.require("corpus", str))
+    corpus = Path(taken.require("documents", str))
     topics = Path(taken.require("topics", str))
     judgements = Path(taken.require("qrels", str))
     separator = taken.take("separator", str, " ")

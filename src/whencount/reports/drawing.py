@@ -24,6 +24,7 @@ FORMATS = {
 """The files of a figure, and what to leave out of each so that equal figures are equal bytes."""
 
 _SCREEN_DOTS = 160
+_LEAST_PIXELS = 608
 _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
@@ -125,12 +126,13 @@ def inline_svg(figure: Figure, name: str, alternative: str) -> str:
     assert width, "matplotlib writes the width of an SVG in points"
     # At 4/3 pixel per point text is as large as the page's; narrower screens scroll sideways.
     pixels = round(float(width.group(1)) * 4 / 3)
+    least = min(pixels, _LEAST_PIXELS)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     label = html.escape(alternative, quote=True)
     return text.replace(
         "<svg",
-        f'<svg role="img" aria-label="{label}" style="width:{pixels}px"',
+        f'<svg role="img" aria-label="{label}" style="width:{pixels}px;min-width:{least}px"',
         1,
     ).strip()
 

@@ -37,7 +37,8 @@ def shares(table: pd.DataFrame, name: str = "shares") -> Drawing:
         height += 1.0 + 0.5 * (group.scope != before)
         before = group.scope
         ticks.append(height)
-        labels.append(f"{group_name(group)} ({group.rows})")
+        loss = ", loss" if group.gain < 0 else ""
+        labels.append(f"{group_name(group)} ({group.rows}{loss})")
         for share, offset in zip(group.shares, (-0.24, 0.0, 0.24), strict=True):
             _mark(axes, share, height + offset, limits)
     axes.axvline(0, color=INK, lw=0.8)
@@ -57,8 +58,9 @@ def shares(table: pd.DataFrame, name: str = "shares") -> Drawing:
         " carries: its Shapley values summed over the rows of a group, divided by their summed"
         " gain; the three shares of a group add up to 100 %. Lines are 95 % intervals that"
         " resample whole collections; a group within one collection has none. The number of rows"
-        " stands in brackets. A triangle at the border marks a share beyond it, which happens"
-        " where the summed gain is near 0; a group whose gain is 0 has no share.",
+        " stands in brackets; <i>loss</i> says that full BM25 makes the group worse: its shares are"
+        " of that loss. A triangle at the border marks a share beyond it, which happens where the"
+        " summed gain is near 0; a group whose gain is 0 has no share.",
         "Dot plot with intervals: the share of the gain carried by IDF, saturation and length, over"
         f" all rows and over {len(groups) - 1} groups of them.",
     )
