@@ -140,6 +140,18 @@ def test_training_lowers_the_validation_error_and_keeps_the_best_epoch() -> None
     assert report["dead_features"] == report["dead_features_by_epoch"][report["best_epoch"]]
 
 
+def test_dead_features_are_revived_and_counted() -> None:
+    # Far more features than 200 states can keep alive.
+    states = sparse_signals(260)
+    training = TrainingStates(states, np.arange(200), np.arange(200, 260))
+    chosen = {"features": 1024, "active": 4, "batch": 32, "epochs": 3}
+    report = BASES["sae"].fit(training, 0, chosen).manifest
+    dead = report["dead_features_by_epoch"]
+    assert dead[0] > 0
+    assert report["revived_features"] == sum(dead[:-1])
+    assert report["dead_after_states"] == 200
+
+
 def test_training_gives_the_same_bytes_for_any_thread_count() -> None:
     one, two = fit(1, epochs=2), fit(2, epochs=2)
     for name, tensor in one.tensors.items():

@@ -6,8 +6,8 @@ touches k rows per state. A GPU takes dense products instead, which are determin
 there. Both give the gradient of the loss exactly (up to rounding).
 
 Dead features (Bricken et al. 2023, scaled to the data): a feature that fired for no state of a
-whole epoch is pointed at the residual of a state drawn in proportion to its squared error, as at
-the start encoder = decoder, with its bias and moments at zero. Not after the last epoch.
+whole epoch is pointed at the residual of a state drawn in proportion to its squared error, its
+encoder row at a fifth of that direction, its bias and moments at zero. Not after the last epoch.
 """
 
 from __future__ import annotations
@@ -372,7 +372,8 @@ def _revive(
     directions = directions / directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
     rows = torch.from_numpy(dead).to(errors.device)
     parameters.decoder[rows] = directions
-    parameters.encoder[rows] = directions
+    # At full length the revived crowd out the living: the error grows instead of falling.
+    parameters.encoder[rows] = 0.2 * directions
     parameters.bias[rows] = 0
 
 
