@@ -276,6 +276,17 @@ def test_figures_stand_up_to_rows_without_any_difference(tables: StudyTables) ->
     assert "all rows (42)" in figures.shares(undefined)._repr_html_()
 
 
+def test_rows_of_several_settings_are_told_apart(tables: StudyTables) -> None:
+    swept = tables.rows[tables.rows["families"].str.contains("budgets")]
+    shown = pieces.quality(swept, tables.references).markup
+    assert shown.count("SAE token, budget native<") == 3
+    assert "SAE token, budget 16/64<" in shown
+    default = swept[swept["budget"] == "32/128"]
+    assert "SAE token<" in pieces.quality(default, tables.references).markup
+    assert figures.quality(swept, tables.references).name == "quality"
+    assert "14 representations" in figures.collection_gain(swept).alternative
+
+
 def test_a_gallery_refuses_odd_names_and_formats(tables: StudyTables, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'gif'"):
         Gallery(tmp_path, ["gif"])

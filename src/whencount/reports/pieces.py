@@ -59,21 +59,20 @@ def quality(rows: pd.DataFrame, references: pd.DataFrame) -> Table:
     """All eight qualities of every row, a folded table per collection; the best is bold."""
     head = ["representation", *CONFIGURATIONS, "gain", "G"]
     parts = []
+    named = _named(rows)
     for collection in sorted(rows["collection"].unique()):
-        lines = rows[rows["collection"] == collection].set_index("representation")
+        lines = named[named["collection"] == collection]
         body = []
-        for name in in_order(lines.index):
-            line = lines.loc[name]
+        for _, line in lines.iterrows():
             values = [float(line[f"q{configuration}"]) for configuration in CONFIGURATIONS]
+            shown = [f"{value:.{QUALITY_DIGITS}f}" for value in values]
             best = max(values)
             body.append(
                 [
-                    html.escape(representation_name(name)),
+                    html.escape(str(line["_name"])),
                     *(
-                        f"<b>{value:.{QUALITY_DIGITS}f}</b>"
-                        if value == best
-                        else f"{value:.{QUALITY_DIGITS}f}"
-                        for value in values
+                        f"<b>{text}</b>" if value == best else text
+                        for text, value in zip(shown, values, strict=True)
                     ),
                     signed(float(line["gain"])),
                     signed(float(line["collection_gain"])),
@@ -143,14 +142,9 @@ def significance(found: Answer) -> Table:
 
 def tests(table: pd.DataFrame, alpha: float) -> Table:
     """Effect and Holm p of every tested row, folded; significant ones are bold."""
-    order = {name: place for place, name in enumerate(in_order(table["representation"]))}
-    ordered = table.assign(_place=table["representation"].map(order)).sort_values(
-        ["collection", "_place"], kind="stable"
-    )
     body = []
-    for _, line in ordered.iterrows():
-        cells = [html.escape(str(line["collection"]))]
-        cells.append(html.escape(representation_name(str(line["representation"]))))
+    for _, line in _named(table).sort_values("collection", kind="stable").iterrows():
+        cells = [html.escape(str(line["collection"])), html.escape(str(line["_name"]))]
         for effect in EFFECTS:
             p = float(line[f"holm_{effect}"])
             text = f"{signed(float(line[f'statistic_{effect}']), 2)} <small>p {p:.2g}</small>"
@@ -166,16 +160,9 @@ def ties(rows: pd.DataFrame) -> Table:
     tied = rows[rows[[f"tie_share_{stage}" for stage in stages]].max(axis=1) > 0.01]
     if len(tied) == 0:
         return Table("<p>No row has a tie across rank 10 in more than 1 % of its queries.</p>")
-    order = {name: place for place, name in enumerate(in_order(tied["representation"]))}
-    tied = tied.assign(_place=tied["representation"].map(order)).sort_values(
-        ["_place", "collection"], kind="stable"
-    )
     body = []
-    for _, line in tied.iterrows():
-        cells = [
-            html.escape(representation_name(str(line["representation"]))),
-            html.escape(str(line["collection"])),
-        ]
+    for _, line in _named(tied).iterrows():
+        cells = [html.escape(str(line["_name"])), html.escape(str(line["collection"]))]
         for stage in stages:
             cells.append(percent(float(line[f"tie_share_{stage}"])))
             cells.append(f"{line[f'q{stage}']:.3f}")
@@ -198,7 +185,7 @@ def making(
     """What was computed and how: rows per family, settings, version."""
     from importlib.metadata import version
 
-    names = dict.fromkeys(name for cell in rows["families"] for name in cell.split())
+    names = dict.fromkeys([family, *(name for cell in rows["families"] for name in cell.split())])
     body = []
     for name in names:
         lines = summaries.in_family(rows, name)
@@ -261,6 +248,24 @@ def markup(head: Sequence[Any], body: Iterable[Sequence[str]], texts: int = 1) -
 def folded(summary: str, content: str) -> str:
     """Content that opens at a click; `summary` is HTML."""
     return f"<details><summary>{summary}</summary>\n{content}\n</details>"
+
+
+def _named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows in the study's order, with a column `_name`: their representation for a reader.
+
+    Settings are added to the name where a representation has several rows per collection.
+    """
+    places = {name: place for place, name in enumerate(in_order(rows["representation"]))}
+    names = rows["representation"].map(representation_name)
+    if rows.duplicated(["representation", "collection"]).any():
+        for key in summaries.CELL_KEYS:
+            if rows[key].nunique() > 1:
+                values = rows[key].map(
+                    lambda value: value if isinstance(value, str) else f"{value:g}"
+                )
+                names += f", {key} " + values.replace("", "none")
+    ordered = rows.assign(_name=names, _place=rows["representation"].map(places))
+    return ordered.sort_values(["_place", "collection"], kind="stable")
 
 
 def _tile(value: str, label: str, detail: str, colour: str = "") -> str:
