@@ -20,16 +20,17 @@ threads, blocks, shards or device.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whencount.engine import cpu
+from whencount.engine import cpu, exact
 from whencount.engine.index import Index
 from whencount.engine.plan import plans, references
+from whencount.engine.statistics import CollectionStatistics, collection_statistics
 from whencount.errors import InputError
 from whencount.scoring import (
     CONFIGURATIONS,
@@ -39,74 +40,19 @@ from whencount.scoring import (
 )
 from whencount.vectors import SparseVectors
 
+__all__ = [
+    "CollectionStatistics",
+    "Rankings",
+    "collection_statistics",
+    "merge_rankings",
+    "search",
+    "search_shards",
+]
+
+SHARD_NONZEROS = 1 << 26
+"""Vectors with more pairs than this are indexed and searched piece by piece."""
+
 _LARGEST_K1 = 1e100
-
-
-@dataclass(frozen=True)
-class CollectionStatistics:
-    """What the scorer needs to know of a collection.
-
-    Attributes:
-        documents: N, empty documents included.
-        document_frequency: int64, (V,): in how many documents each feature occurs.
-        lengths: float64, (N,): L_d, the sum of a document's values.
-        average_length: the mean of `lengths`, correctly rounded; 0 where all are empty.
-        peaks: float32, (N,): the largest value of each document, 0 where empty.
-    """
-
-    documents: int
-    document_frequency: NDArray[np.int64]
-    lengths: NDArray[np.float64]
-    average_length: float
-    peaks: NDArray[np.float32]
-
-    @classmethod
-    def merge(cls, parts: Sequence[CollectionStatistics]) -> CollectionStatistics:
-        """The statistics of shards laid end to end: exactly those of the whole."""
-        lengths = np.concatenate([part.lengths for part in parts])
-        frequency = np.stack([part.document_frequency for part in parts]).sum(axis=0)
-        return cls(
-            documents=len(lengths),
-            document_frequency=frequency,
-            lengths=lengths,
-            average_length=_mean(lengths),
-            peaks=np.concatenate([part.peaks for part in parts]),
-        )
-
-
-def _mean(lengths: NDArray[np.float64]) -> float:
-    # fsum is exact, so the mean depends on no order of shards or summation.
-    return math.fsum(lengths) / len(lengths) if len(lengths) else 0.0
-
-
-def collection_statistics(documents: SparseVectors | Index) -> CollectionStatistics:
-    """Compute N, df, L_d and avgL of already capped vectors, or read them off an index.
-
-    Raises:
-        InputError: a feature lies outside the vocabulary.
-    """
-    if isinstance(documents, Index):
-        frequency, lengths = documents.document_frequency, documents.lengths
-        peaks = documents.peaks
-    else:
-        count, vocabulary = len(documents), documents.vocabulary_size
-        frequency = np.zeros(vocabulary, dtype=np.int64)
-        lengths, peaks = np.zeros(count), np.zeros(count, dtype=np.float32)
-        step = 1 << 16
-        for start in range(0, count, step):
-            part = documents.slice(start, min(start + step, count))
-            features, values = np.asarray(part.features), np.asarray(part.values)
-            if len(features) and not (features.min() >= 0 and features.max() < vocabulary):
-                raise InputError(
-                    f"a document has a feature outside 0..{vocabulary - 1}, the declared"
-                    " vocabulary; encode it again or declare a larger vocabulary"
-                )
-            frequency += np.bincount(features, minlength=vocabulary)
-            rows = np.repeat(np.arange(len(part)), part.row_sizes())
-            lengths[start : start + step] = np.bincount(rows, values, minlength=len(part))
-            live = part.row_sizes() > 0
-            peaks[start : start + step][live] = values[part.indptr[:-1][live]]
-    return CollectionStatistics(len(lengths), frequency, lengths, _mean(lengths), peaks)
 
 
 @dataclass(frozen=True)
@@ -134,6 +80,7 @@ def search(
     depth: int = 100,
     configurations: Sequence[Configuration] = CONFIGURATIONS,
     document_frequency: ArrayLike | None = None,
+    statistics: CollectionStatistics | None = None,
     threads: int | None = None,
     device: str = "cpu",
 ) -> Rankings:
@@ -147,8 +94,9 @@ def search(
         configurations: which of the eight.
         document_frequency: float64 or int64, (V,), in place of the collection's own (the
             controls).
+        statistics: those of the whole collection, where `documents` is a shard of it.
         threads: how many to use; None for as many as the process may run on.
-        device: `cpu`, or a torch device such as `cuda`.
+        device: `cpu`; a torch device such as `cuda`; `torch:cpu` is the torch kernel without one.
 
     Raises:
         InputError: the parts do not fit together, a weight is not positive and finite, or depth,
@@ -156,21 +104,40 @@ def search(
     """
     parameters, configurations = tuple(parameters), tuple(configurations)
     _check(documents, queries, parameters, configurations, depth, threads)
+    if isinstance(documents, SparseVectors) and documents.nonzeros > SHARD_NONZEROS:
+        return search_shards(
+            _pieces(documents),
+            queries,
+            parameters,
+            depth=depth,
+            configurations=configurations,
+            document_frequency=document_frequency,
+            statistics=statistics or collection_statistics(documents),
+            threads=threads,
+            device=device,
+        )
     index = documents if isinstance(documents, Index) else Index.build(documents)
-    average = _mean(index.lengths)
-    weights = _inverse_frequency(index, document_frequency)
-    terms = cpu.query_terms(queries, index.document_frequency, weights)
+    whole = statistics or collection_statistics(index)
+    weights = _inverse_frequency(whole, document_frequency)
+    terms = cpu.query_terms(queries, whole.document_frequency, weights)
     shape = (len(parameters), len(configurations), len(queries), depth)
     positions = np.full(shape, -1, dtype=np.int32)
     scores = np.zeros(shape)
     counts = np.zeros(shape[:3], dtype=np.int32)
-    live = index.document_frequency > 0
+    live = whole.document_frequency > 0
     largest = float(weights[live].max()) if live.any() else 1.0
     idf_scale = np.array([largest if item.idf else 1.0 for item in configurations])
     for cells, plan in plans(parameters, configurations):
-        reference = references(plan.transforms, index.lengths, index.peaks, average)
+        reference = references(plan.transforms, whole.lengths, whole.peaks, whole.average_length)
         best = cpu.best(
-            index, terms, plan, reference, average, depth, cpu.usable_threads(threads), device
+            index,
+            terms,
+            plan,
+            reference,
+            whole.average_length,
+            depth,
+            cpu.usable_threads(threads),
+            device,
         )
         number = plan.lanes // 8 * 4 + plan.lanes % 4
         scale = reference.scale[number] * idf_scale
@@ -178,6 +145,87 @@ def search(
         scores[cells] = np.moveaxis(best.keys[:, plan.lanes], 0, 2) * scale[..., None, None]
         counts[cells] = np.moveaxis(best.counts[:, plan.lanes], 0, 2)
     return Rankings(positions, scores, counts)
+
+
+def search_shards(
+    shards: Sequence[SparseVectors | Index],
+    queries: SparseVectors,
+    parameters: Sequence[Parameters] = (Parameters(),),
+    *,
+    depth: int = 100,
+    configurations: Sequence[Configuration] = CONFIGURATIONS,
+    document_frequency: ArrayLike | None = None,
+    statistics: CollectionStatistics | None = None,
+    threads: int | None = None,
+    device: str = "cpu",
+) -> Rankings:
+    """Search shards laid end to end, one after the other: the result of the whole, bit by bit.
+
+    Positions count through all shards. The other arguments, and the faults, are those of
+    `search`; without `statistics` those of the shards are merged first.
+    """
+    whole = statistics or CollectionStatistics.merge(
+        [collection_statistics(shard) for shard in shards]
+    )
+    parts: list[Rankings] = []
+    starts: list[int] = []
+    start = 0
+    for shard in shards:
+        part = search(
+            shard,
+            queries,
+            parameters,
+            depth=depth,
+            configurations=configurations,
+            document_frequency=document_frequency,
+            statistics=whole,
+            threads=threads,
+            device=device,
+        )
+        parts, starts = [*parts, part], [*starts, start]
+        if len(parts) == 2:
+            parts, starts = [merge_rankings(parts, starts)], [0]
+        start += len(shard)
+    return merge_rankings(parts, starts)
+
+
+def merge_rankings(parts: Sequence[Rankings], starts: Sequence[int]) -> Rankings:
+    """Merge rankings of shards, each found with the statistics of the whole collection.
+
+    Args:
+        parts: one per shard, of the same shape.
+        starts: the position in the collection of each shard's first document, rising.
+
+    Raises:
+        InputError: no part, or parts of different shapes.
+    """
+    if not parts or len({part.positions.shape for part in parts}) != 1:
+        raise InputError("rankings to merge must be at least one, of the same shape")
+    shape = parts[0].positions.shape
+    rows, depth = parts[0].counts.size, shape[-1]
+    scores = np.zeros((rows, depth))
+    positions = np.full((rows, depth), -1, dtype=np.int32)
+    counts = np.zeros(rows, dtype=np.int64)
+    for part, start in zip(parts, starts, strict=True):
+        exact.merge_sorted(
+            scores,
+            positions,
+            counts,
+            np.ascontiguousarray(part.scores).reshape(rows, depth),
+            np.ascontiguousarray(part.positions).reshape(rows, depth),
+            part.counts.reshape(rows).astype(np.int64),
+            start,
+        )
+    return Rankings(
+        positions.reshape(shape), scores.reshape(shape), counts.reshape(shape[:-1]).astype(np.int32)
+    )
+
+
+def _pieces(documents: SparseVectors) -> list[SparseVectors | Index]:
+    count = -(-documents.nonzeros // SHARD_NONZEROS)
+    targets = np.arange(1, count) * (documents.nonzeros / count)
+    edges = [0, *np.searchsorted(documents.indptr, targets).tolist(), len(documents)]
+    return [documents.slice(low, high) for low, high in pairwise(edges) if high > low]
 
 
 def _check(
@@ -206,17 +254,19 @@ def _check(
             raise InputError(f"k1 is {cell.k1}; at most {_LARGEST_K1:g} can be computed")
 
 
-def _inverse_frequency(index: Index, override: ArrayLike | None) -> NDArray[np.float64]:
+def _inverse_frequency(
+    whole: CollectionStatistics, override: ArrayLike | None
+) -> NDArray[np.float64]:
     if override is None:
-        return inverse_document_frequency(index.document_frequency, len(index))
+        return inverse_document_frequency(whole.document_frequency, whole.documents)
     frequency = np.asarray(override, dtype=np.float64)
-    if frequency.shape != (index.vocabulary_size,):
+    if frequency.shape != whole.document_frequency.shape:
         raise InputError(
             f"document_frequency has shape {frequency.shape}; the vocabulary needs"
-            f" ({index.vocabulary_size},)"
+            f" {whole.document_frequency.shape}"
         )
-    if not ((frequency >= 0) & (frequency <= len(index))).all():
+    if not ((frequency >= 0) & (frequency <= whole.documents)).all():
         raise InputError(
-            f"document_frequency must lie between 0 and the number of documents, {len(index)}"
+            f"document_frequency must lie between 0 and the number of documents, {whole.documents}"
         )
-    return inverse_document_frequency(frequency, len(index))
+    return inverse_document_frequency(frequency, whole.documents)

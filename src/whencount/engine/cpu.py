@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whencount.engine import exact, kernels
+from whencount.engine import exact, kernels, torch_kernel
 from whencount.engine.index import Index
 from whencount.engine.lanes import SMALLEST
 from whencount.engine.plan import Plan, References
@@ -139,7 +139,7 @@ def best(
     keys = np.zeros((len(terms), lanes, depth))
     positions = np.full((len(terms), lanes, depth), -1, dtype=np.int32)
     counts = np.zeros((len(terms), lanes), dtype=np.int64)
-    searcher = _Searcher(index, terms, plan, reference, average_length, depth_kept, threads)
+    searcher = _Searcher(index, terms, plan, reference, average_length, depth_kept, threads, device)
     fast = float32_suffices(index, reference)
     for first, last in searcher.batches():
         own = slice(first, last)
@@ -165,7 +165,9 @@ class _Searcher:
         average_length: float,
         depth: int,
         threads: int,
+        device: str,
     ) -> None:
+        self.device = device
         self.index, self.terms, self.plan = index, terms, plan
         self.reference, self.average_length = reference, average_length
         self.depth, self.threads = depth, threads
@@ -233,6 +235,16 @@ class _Searcher:
         weights = _lane_weights(starts, plain, scaled)
         relative = (2.0 * sizes + 16.0) * _ERROR_UNIT
         absolute = sizes * 2.0 * SMALLEST
+        if self.device != "cpu":
+            return torch_kernel.collect(
+                self.index,
+                torch_kernel.Batch(starts, features, weights, relative, absolute),
+                self.reference,
+                self.average_length,
+                self.needed,
+                self.depth,
+                torch_kernel.open_device(self.device),
+            )
         groups = (0,) * self.plan.groups
         shape = (self.workers, queries)
         levels = np.zeros((*shape, self.lanes), dtype=np.float32)

@@ -56,9 +56,7 @@ def document_constants(
         else:
             pull[number] = 1.0
             inverse[number] = 1.0 / peak
-            factor[number] = (peak / reference_peak[number]) * (
-                reference_length[number] / relative
-            )
+            factor[number] = (peak / reference_peak[number]) * (reference_length[number] / relative)
 
 
 @inlined
@@ -117,6 +115,39 @@ def sort_heaps(keys: Array, positions: Array, counts: Array) -> None:
             _sink(key, position, 0, last)
         key[count:] = 0.0
         position[count:] = -1
+
+
+@kernel
+def merge_sorted(
+    keys: Array,
+    positions: Array,
+    counts: Array,
+    other_keys: Array,
+    other_positions: Array,
+    other_counts: Array,
+    offset: int,
+) -> None:
+    """Merge rows of sorted rankings into others, in place; `offset` is added to the other's.
+
+    Shapes (rankings, depth) and (rankings,). The other's positions must all come later.
+    """
+    depth = keys.shape[1]
+    key, position = np.empty(depth), np.empty(depth, dtype=np.int32)
+    for row in range(len(counts)):
+        left, right, filled = 0, 0, 0
+        while filled < depth and (left < counts[row] or right < other_counts[row]):
+            if right == other_counts[row] or (
+                left < counts[row] and keys[row, left] >= other_keys[row, right]
+            ):
+                key[filled], position[filled] = keys[row, left], positions[row, left]
+                left += 1
+            else:
+                key[filled] = other_keys[row, right]
+                position[filled] = other_positions[row, right] + offset
+                right += 1
+            filled += 1
+        keys[row, :filled], positions[row, :filled] = key[:filled], position[:filled]
+        counts[row] = filled
 
 
 @inlined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from whencount.vectors import SparseVectors
 
 Array = NDArray[Any]
 
-LARGEST_BLOCK = 4096
+USUAL_BLOCK = 4096
+LARGEST_BLOCK = 16384
 SMALLEST_BLOCK = 256
 _POSTINGS_PER_BLOCK = 1 << 20
 
@@ -88,12 +90,18 @@ def _explain(block: SparseVectors, row: int) -> InputError:
     )
 
 
-def block_size(documents: int, nonzeros: int) -> int:
-    """Documents per block: a power of two from 256 to 4,096, about a million postings at most."""
+def block_size(documents: int, nonzeros: int, vocabulary: int) -> int:
+    """Documents per block: a power of two, 4,096 unless rows are long or the vocabulary large.
+
+    Blocks of long rows shrink, to 256 at least, so that a block has about a million postings at
+    most; blocks of short rows grow, to 16,384 at most, so that bounds stay small beside postings.
+    """
     mean = max(1.0, nonzeros / max(1, documents))
-    size = LARGEST_BLOCK
+    size = USUAL_BLOCK
     while size > SMALLEST_BLOCK and size * mean > _POSTINGS_PER_BLOCK:
         size //= 2
+    while size < min(LARGEST_BLOCK, documents) and vocabulary > size * mean / 8:
+        size *= 2
     return size
 
 
@@ -133,6 +141,23 @@ class Index:
         """The number of postings."""
         return int(self.block_starts[-1])
 
+    def nbytes(self) -> int:
+        """Bytes of all arrays together."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+    @classmethod
+    def load(cls, path: str | Path, *, verify: bool = False) -> Index:
+        """Open an index on disk, memory-mapped; see `whencount.engine.storage.open_index`."""
+        from whencount.engine.storage import open_index
+
+        return open_index(path, verify=verify)
+
+    def save(self, path: str | Path) -> None:
+        """Write this index as a folder that `load` reads; whole or not at all."""
+        from whencount.engine.storage import save_index
+
+        save_index(self, path)
+
     @classmethod
     def build(cls, documents: SparseVectors, block_documents: int | None = None) -> Index:
         """Index already capped vectors in memory.
@@ -141,7 +166,9 @@ class Index:
             InputError: a feature outside the vocabulary or twice in a document, or a weight that
                 is not positive and finite.
         """
-        size = block_documents or block_size(len(documents), documents.nonzeros)
+        size = block_documents or block_size(
+            len(documents), documents.nonzeros, documents.vocabulary_size
+        )
         if not 1 <= size <= 1 << 16:
             raise InputError(f"a block of {size} documents; choose 1 to 65,536")
         blocks = -(-len(documents) // size)

@@ -21,6 +21,7 @@ from whencount.engine.lanes import (
     accumulate,
     count_at_least,
     keep_above,
+    prefetch,
     scan,
     smallest_maximum,
     transform,
@@ -32,6 +33,8 @@ CHUNK = 512
 """Documents looked at between two checks that the list of candidates has room."""
 
 _ROUGH_STEPS = 14
+AHEAD = 3
+"""How many terms before its turn a list of postings is asked for."""
 
 
 @kernel
@@ -172,24 +175,24 @@ def collect(
     for number in range(len(slope)):
         scales[number] = 1.0 / reference_peak[number] if slope[number] != 0.0 else 1.0
         slopes[number] = slope[number]
-    starts = np.empty(len(active) + 1, dtype=np.int64)
-    firsts = np.empty(len(active), dtype=np.int64)
+    # Per feature: where its postings begin in the index and in the table, and how many there are.
+    spans = np.empty((len(active), 3), dtype=np.int64)
     table = np.empty((0, quarter), dtype=np.float32)
     for block in range(first_block, last_block):
         low = block * block_documents
         size = min(block_documents, documents - low)
         base = block_starts[block]
-        starts[0] = 0
+        total = np.int64(0)
         for slot in range(len(active)):
             feature = active[slot]
-            firsts[slot] = base + np.int64(bounds[block, feature])
-            starts[slot + 1] = starts[slot] + (
-                np.int64(bounds[block, feature + 1]) - np.int64(bounds[block, feature])
-            )
-        if starts[-1] == 0:
+            first = np.int64(bounds[block, feature])
+            size_here = np.int64(bounds[block, feature + 1]) - first
+            spans[slot, 0], spans[slot, 1], spans[slot, 2] = base + first, total, size_here
+            total += size_here
+        if total == 0:
             continue
-        if starts[-1] > table.shape[0]:
-            table = np.empty((starts[-1], quarter), dtype=np.float32)
+        if total > table.shape[0]:
+            table = np.empty((total, quarter), dtype=np.float32)
         _denominators(
             denominators, low, size, lengths, average_length, slope, k1, b,
             reference_peak, reference_length,
@@ -198,27 +201,30 @@ def collect(
         first_slot = 0
         while first_slot < len(active):
             slot = first_slot
-            while (
-                slot + 1 < len(active)
-                and firsts[slot] + starts[slot + 1] - starts[slot] == firsts[slot + 1]
-            ):
+            count = spans[slot, 2]
+            while slot + 1 < len(active) and spans[first_slot, 0] + count == spans[slot + 1, 0]:
                 slot += 1
+                count += spans[slot, 2]
             transform(
-                groups, values, ids, firsts[first_slot], starts[slot + 1] - starts[first_slot],
-                denominators, scales, slopes, table, starts[first_slot],
+                groups, values, ids, spans[first_slot, 0], count, denominators, scales, slopes,
+                table, spans[first_slot, 1],
             )  # fmt: skip
             first_slot = slot + 1
         for query in range(queries):
             if overflow[query]:
                 continue
             touched = False
+            last_term = query_starts[query + 1] - 1
             for term in range(query_starts[query], query_starts[query + 1]):
+                ahead = query_slots[min(term + AHEAD, last_term)]
+                prefetch(ids, spans[ahead, 0], 2)
+                prefetch(table, spans[ahead, 1], 4 * quarter)
                 slot = query_slots[term]
-                count = starts[slot + 1] - starts[slot]
+                count = spans[slot, 2]
                 if count > 0:
                     touched = True
                     accumulate(
-                        groups, accumulator, ids, firsts[slot], table, starts[slot], count,
+                        groups, accumulator, ids, spans[slot, 0], table, spans[slot, 1], count,
                         weights, term,
                     )  # fmt: skip
             if not touched:
@@ -237,9 +243,9 @@ def collect(
                         overflow[query] = True
                         accumulator[start:] = 0.0
                         break
-                count = (min(CHUNK, size - start) + UNROLLED_DOCUMENTS - 1) // UNROLLED_DOCUMENTS
+                steps = (min(CHUNK, size - start) + UNROLLED_DOCUMENTS - 1) // UNROLLED_DOCUMENTS
                 found[query] = scan(
-                    groups, accumulator, start, count * UNROLLED_DOCUMENTS, thresholds, query,
+                    groups, accumulator, start, steps * UNROLLED_DOCUMENTS, thresholds, query,
                     scores[query], positions[query], found[query], low,
                 )  # fmt: skip
 

@@ -343,6 +343,20 @@ def _first_equal(emit: _Emitter) -> Any:
     return builder.cttz(hits, ir.Constant(ir.IntType(1), 0))
 
 
+def _prefetch(emit: _Emitter) -> Any:
+    byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+    function = cgutils.get_or_insert_function(
+        emit.builder.module,
+        ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag]),
+        "llvm.prefetch.p0",
+    )
+    place = emit.builder.mul(emit.arguments[1], emit.arguments[2])
+    address = emit.at(emit.data(0), place, ir.IntType(8))
+    read, near, data = (ir.Constant(flag, value) for value in (0, 3, 1))
+    emit.builder.call(function, [address, read, near, data])
+    return emit.context.get_dummy_value()
+
+
 def _generator(build: Callable[[_Emitter], Any]) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return build(_Emitter(context, builder, signature, arguments))
@@ -440,3 +454,9 @@ def add_ratios(  # type: ignore[no-untyped-def]
     return _none(
         groups, double, double, slopes, pulls, inverses, types.intp, double, double, sums
     ), _generator(_add_ratios)
+
+
+@intrinsic
+def prefetch(typing_context, array, row, width):  # type: ignore[no-untyped-def]
+    """Ask for element `row * width` of `array`, which will be needed soon."""
+    return _none(array, types.intp, types.intp), _generator(_prefetch)

@@ -1,0 +1,1 @@
+"""Benchmarks: ours against public peers, on generated data, alternating in one process."""
