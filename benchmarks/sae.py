@@ -51,8 +51,7 @@ def run(repeats: int = 5) -> list[dict[str, Any]]:
         def step() -> None:
             nonlocal taken
             taken += 1
-            stepper.differentiate(inputs)
-            stepper.update(1e-3, taken)
+            stepper.step(inputs, 1e-3, taken)
 
         jobs: dict[str, Callable[[], None]] = {
             "encoder product": blocks,

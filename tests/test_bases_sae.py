@@ -104,6 +104,34 @@ def test_steps_are_adamw_with_clipping_and_unit_decoder_columns(
             np.testing.assert_allclose(mine.numpy(), tensor.detach().numpy(), atol=2e-5)
 
 
+def test_fused_step_equals_gradient_then_update(pool: ThreadPoolExecutor) -> None:
+    options = SaeOptions(features=300, active=7, clip=1e3)
+    one, other, inputs = parameters_of(), parameters_of(), inputs_of()
+    fused, apart = SparseStepper(one, options, pool), SparseStepper(other, options, pool)
+    for number in range(1, 4):
+        first = fused.step(inputs, 1e-2, number)
+        second = apart.differentiate(inputs)
+        apart.update(1e-2, number)
+        assert first[0] == pytest.approx(second[0], rel=1e-6)
+        # Only the second one fills its matrices of gradients.
+        assert not fused.gradients.encoder.any()
+        assert apart.gradients.encoder.any()
+        for mine, theirs in zip(one.tensors(), other.tensors(), strict=True):
+            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), atol=1e-5)
+
+
+def test_step_clips_where_the_gradient_is_long(pool: ThreadPoolExecutor) -> None:
+    one, other, inputs = parameters_of(), parameters_of(), inputs_of()
+    options = SaeOptions(features=300, active=7, clip=0.01)
+    SparseStepper(one, options, pool).step(inputs, 1e-2, 1)
+    dense = DenseStepper(other, options)
+    dense.step(inputs, 1e-2, 1)
+    norm = math.sqrt(sum(float((tensor**2).sum()) for tensor in dense.gradients.tensors()))
+    assert norm > 0.01
+    for mine, theirs in zip(one.tensors(), other.tensors(), strict=True):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), atol=2e-5)
+
+
 def test_rate_rises_then_falls_along_a_cosine() -> None:
     options = SaeOptions(learning_rate=2.0, warmup=0.1)
     rates = [learning_rate(step, 100, options) for step in range(100)]
@@ -152,7 +180,7 @@ def test_dead_features_are_revived_and_counted() -> None:
     assert report["dead_after_states"] == 200
 
 
-def test_training_gives_the_same_bytes_for_any_thread_count() -> None:
+def test_training_gives_the_same_bytes_for_one_thread_and_two() -> None:
     one, two = fit(1, epochs=2), fit(2, epochs=2)
     for name, tensor in one.tensors.items():
         assert torch.equal(tensor, two.tensors[name])

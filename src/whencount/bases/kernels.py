@@ -102,6 +102,7 @@ def decode_rows(
     scale: np.float32,
     errors: Floats,
     slopes: Floats,
+    norms: Floats,
 ) -> float:
     """Reconstruct each input from its code; give the error and the slope of the loss.
 
@@ -116,6 +117,7 @@ def decode_rows(
         scale: derivative of the loss per unit of error.
         errors: out, shape (n, dimensions).
         slopes: out, shape (n, k).
+        norms: out, shape (n, 2): norms of `errors` and of `inputs`.
 
     Returns:
         The sum of squared errors, unscaled.
@@ -140,9 +142,13 @@ def decode_rows(
             for at in range(dimensions):
                 error[at] += a * first[at]
         squares = np.float32(0.0)
+        length = np.float32(0.0)
         for at in range(dimensions):
+            length += point[at] * point[at]
             squares += error[at] * error[at]
             error[at] *= scale
+        norms[row, 0] = scale * np.sqrt(squares)
+        norms[row, 1] = np.sqrt(length)
         total += float(squares)
         for j in range(k):
             slope = np.float32(0.0)
@@ -180,6 +186,62 @@ def pairs_by_feature(
     return starts, pairs
 
 
+@njit(nogil=True, cache=True)
+def gradient_bound(
+    starts: NDArray[np.int64],
+    pairs: NDArray[np.int32],
+    codes: Floats,
+    slopes: Floats,
+    norms: Floats,
+) -> float:
+    """An upper bound of the squared norm of the gradient, by the triangle inequality per feature.
+
+    Where it lies below the clipping norm, clipping changes nothing, and the gradient need not be
+    held as a whole before the step.
+    """
+    k = codes.shape[1]
+    weights, flat_slopes = codes.ravel(), slopes.ravel()
+    total = 0.0
+    for feature in range(len(starts) - 1):
+        by_error, by_input, bias = 0.0, 0.0, 0.0
+        for position in range(starts[feature], starts[feature + 1]):
+            pair = pairs[position]
+            slope = abs(flat_slopes[pair])
+            by_error += weights[pair] * norms[pair // k, 0]
+            by_input += slope * norms[pair // k, 1]
+            bias += slope
+        total += by_error * by_error + by_input * by_input + bias * bias
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _sum_pairs(
+    pairs: NDArray[np.int32], k: int, rows: Floats, weights: Floats, total: Floats
+) -> np.float32:
+    """`total = sum of weight * row` over the pairs of a feature; returns the sum of weights."""
+    width = len(total)
+    for at in range(width):
+        total[at] = 0.0
+    mass = np.float32(0.0)
+    stop = len(pairs) - len(pairs) % 4
+    for position in range(0, stop, 4):
+        # Four pairs at a time: a quarter of the traffic on the sum.
+        p, q = pairs[position], pairs[position + 1]
+        r, s = pairs[position + 2], pairs[position + 3]
+        first, second, third, fourth = rows[p // k], rows[q // k], rows[r // k], rows[s // k]
+        a, b, c, d = weights[p], weights[q], weights[r], weights[s]
+        mass += a + b + c + d
+        for at in range(width):
+            total[at] += a * first[at] + b * second[at] + c * third[at] + d * fourth[at]
+    for position in range(stop, len(pairs)):
+        pair = pairs[position]
+        first, a = rows[pair // k], weights[pair]
+        mass += a
+        for at in range(width):
+            total[at] += a * first[at]
+    return mass
+
+
 @njit(nogil=True, cache=True, fastmath=True)
 def accumulate_gradients(
     first: int,
@@ -190,8 +252,8 @@ def accumulate_gradients(
     errors: Floats,
     codes: Floats,
     slopes: Floats,
-    decoder_gradient: Floats,
     encoder_gradient: Floats,
+    decoder_gradient: Floats,
     bias_gradient: Floats,
 ) -> float:
     """Gradients of features first..last - 1, summed over the pairs of each feature.
@@ -208,8 +270,8 @@ def accumulate_gradients(
         errors: shape (n, dimensions), as `decode_rows` gives them.
         codes: shape (n, k).
         slopes: shape (n, k).
-        decoder_gradient: out, shape (features, dimensions).
         encoder_gradient: out, shape (features, dimensions).
+        decoder_gradient: out, shape (features, dimensions).
         bias_gradient: out, shape (features,).
 
     Returns:
@@ -217,61 +279,47 @@ def accumulate_gradients(
     """
     k = codes.shape[1]
     weights, flat_slopes = codes.ravel(), slopes.ravel()
-    dimensions = inputs.shape[1]
     squares = 0.0
     for feature in range(first, last):
+        mine = pairs[starts[feature] : starts[feature + 1]]
         by_error, by_input = decoder_gradient[feature], encoder_gradient[feature]
-        for at in range(dimensions):
-            by_error[at] = 0.0
-            by_input[at] = 0.0
-        bias = np.float32(0.0)
-        position, stop = starts[feature], starts[feature + 1]
-        while position + 3 < stop:
-            # Four pairs at a time: a quarter of the traffic on the sums.
-            p, q = pairs[position], pairs[position + 1]
-            r, s = pairs[position + 2], pairs[position + 3]
-            error1, error2, error3, error4 = (
-                errors[p // k], errors[q // k], errors[r // k], errors[s // k]
-            )  # fmt: skip
-            point1, point2, point3, point4 = (
-                inputs[p // k], inputs[q // k], inputs[r // k], inputs[s // k]
-            )  # fmt: skip
-            code1, code2, code3, code4 = weights[p], weights[q], weights[r], weights[s]
-            slope1, slope2, slope3, slope4 = (
-                flat_slopes[p], flat_slopes[q], flat_slopes[r], flat_slopes[s]
-            )  # fmt: skip
-            bias += slope1 + slope2 + slope3 + slope4
-            for at in range(dimensions):
-                by_error[at] += (
-                    code1 * error1[at]
-                    + code2 * error2[at]
-                    + code3 * error3[at]
-                    + code4 * error4[at]
-                )
-            # Its own loop: with ten arrays in one the compiler gives up proving no overlap.
-            for at in range(dimensions):
-                by_input[at] += (
-                    slope1 * point1[at]
-                    + slope2 * point2[at]
-                    + slope3 * point3[at]
-                    + slope4 * point4[at]
-                )
-            position += 4
-        for rest in range(position, stop):
-            pair = pairs[rest]
-            error1, point1 = errors[pair // k], inputs[pair // k]
-            code1, slope1 = weights[pair], flat_slopes[pair]
-            bias += slope1
-            for at in range(dimensions):
-                by_error[at] += code1 * error1[at]
-            for at in range(dimensions):
-                by_input[at] += slope1 * point1[at]
-        total = np.float32(0.0)
-        for at in range(dimensions):
-            total += by_error[at] * by_error[at] + by_input[at] * by_input[at]
+        _sum_pairs(mine, k, errors, weights, by_error)
+        bias = _sum_pairs(mine, k, inputs, flat_slopes, by_input)
         bias_gradient[feature] = bias
-        squares += float(total + bias * bias)
+        total = bias * bias
+        for at in range(len(by_error)):
+            total += by_error[at] * by_error[at] + by_input[at] * by_input[at]
+        squares += float(total)
     return squares
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _adam_row(
+    parameter: Floats, gradient: Floats, moment1: Floats, moment2: Floats, numbers: Floats
+) -> np.float32:
+    """One AdamW step of a row, in place; returns the row's squared norm."""
+    clip, rate, decay, correction1, correction2 = numbers
+    keep = np.float32(1.0) - rate * decay
+    step = rate / correction1
+    root = np.float32(1.0) / np.sqrt(correction2)
+    squares = np.float32(0.0)
+    for at in range(len(parameter)):
+        slope = gradient[at] * clip
+        moment1[at] = np.float32(0.9) * moment1[at] + np.float32(0.1) * slope
+        moment2[at] = np.float32(0.999) * moment2[at] + np.float32(0.001) * slope * slope
+        parameter[at] = keep * parameter[at] - step * moment1[at] / (
+            np.sqrt(moment2[at]) * root + np.float32(1e-8)
+        )
+        squares += parameter[at] * parameter[at]
+    return squares
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def _to_unit(row: Floats, squares: np.float32) -> None:
+    if squares > 0:
+        inverse = np.float32(1.0) / np.sqrt(squares)
+        for at in range(len(row)):
+            row[at] *= inverse
 
 
 @njit(nogil=True, cache=True, fastmath=True)
@@ -280,44 +328,69 @@ def adam_rows(
     gradients: Floats,
     first_moments: Floats,
     second_moments: Floats,
-    clip: np.float32,
-    rate: np.float32,
-    decay: np.float32,
-    correction1: np.float32,
-    correction2: np.float32,
+    numbers: Floats,
     unit_rows: bool,
 ) -> None:
     """One AdamW step (Loshchilov & Hutter 2019; betas 0.9 and 0.999, epsilon 1e-8), in place.
 
     Args:
         parameters: shape (rows, width).
-        gradients: likewise; multiplied by `clip` first.
+        gradients: likewise.
         first_moments: likewise.
         second_moments: likewise.
-        clip: what gradient clipping leaves of the gradient.
-        rate: learning rate.
-        decay: decoupled weight decay.
-        correction1: `1 - 0.9 ** step`.
-        correction2: `1 - 0.999 ** step`.
+        numbers: what clipping leaves of the gradient (a factor), learning rate, decoupled weight
+            decay, `1 - 0.9 ** step` and `1 - 0.999 ** step`.
         unit_rows: whether each row is then scaled to norm 1.
     """
-    rows, width = parameters.shape
-    keep = np.float32(1.0) - rate * decay
-    step = rate / correction1
-    root = np.float32(1.0) / np.sqrt(correction2)
-    for row in range(rows):
-        parameter, gradient = parameters[row], gradients[row]
-        moment1, moment2 = first_moments[row], second_moments[row]
-        squares = np.float32(0.0)
-        for at in range(width):
-            slope = gradient[at] * clip
-            moment1[at] = np.float32(0.9) * moment1[at] + np.float32(0.1) * slope
-            moment2[at] = np.float32(0.999) * moment2[at] + np.float32(0.001) * slope * slope
-            parameter[at] = keep * parameter[at] - step * moment1[at] / (
-                np.sqrt(moment2[at]) * root + np.float32(1e-8)
-            )
-            squares += parameter[at] * parameter[at]
-        if unit_rows and squares > 0:
-            inverse = np.float32(1.0) / np.sqrt(squares)
-            for at in range(width):
-                parameter[at] *= inverse
+    for row in range(len(parameters)):
+        squares = _adam_row(
+            parameters[row], gradients[row], first_moments[row], second_moments[row], numbers
+        )
+        if unit_rows:
+            _to_unit(parameters[row], squares)
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def step_features(
+    first: int,
+    last: int,
+    starts: NDArray[np.int64],
+    pairs: NDArray[np.int32],
+    inputs: Floats,
+    errors: Floats,
+    codes: Floats,
+    slopes: Floats,
+    encoder: tuple[Floats, Floats, Floats],
+    decoder: tuple[Floats, Floats, Floats],
+    bias_gradient: Floats,
+    numbers: Floats,
+) -> None:
+    """`accumulate_gradients` and `adam_rows` of features first..last - 1 in one go.
+
+    The gradient of a row lives in the cache only. The bias gets its gradient, not its step.
+
+    Args:
+        first: first feature.
+        last: the feature after the last one.
+        starts: of `pairs_by_feature`.
+        pairs: of `pairs_by_feature`.
+        inputs: shape (n, dimensions).
+        errors: shape (n, dimensions), as `decode_rows` gives them.
+        codes: shape (n, k).
+        slopes: shape (n, k).
+        encoder: parameters and both moments, each of shape (features, dimensions).
+        decoder: likewise; its rows end with norm 1.
+        bias_gradient: out, shape (features,).
+        numbers: of `adam_rows`.
+    """
+    k = codes.shape[1]
+    weights, flat_slopes = codes.ravel(), slopes.ravel()
+    gradient = np.empty(inputs.shape[1], dtype=np.float32)
+    for feature in range(first, last):
+        mine = pairs[starts[feature] : starts[feature + 1]]
+        _sum_pairs(mine, k, errors, weights, gradient)
+        row = decoder[0][feature]
+        squares = _adam_row(row, gradient, decoder[1][feature], decoder[2][feature], numbers)
+        _to_unit(row, squares)
+        bias_gradient[feature] = _sum_pairs(mine, k, inputs, flat_slopes, gradient)
+        _adam_row(encoder[0][feature], gradient, encoder[1][feature], encoder[2][feature], numbers)

@@ -62,13 +62,8 @@ def initial_parameters(features: int, dimensions: int, seed: int, device: str) -
 class Stepper(Protocol):
     """Computes gradients and applies them, on one kind of device."""
 
-    gradients: Parameters
-
-    def differentiate(self, inputs: torch.Tensor) -> tuple[float, NDArray[np.int64]]:
-        """Fill `gradients`; return the loss and how often each feature fired."""
-
-    def update(self, rate: float, step: int) -> None:
-        """Clip the gradients and take AdamW step number `step`, counted from 1."""
+    def step(self, inputs: torch.Tensor, rate: float, number: int) -> tuple[float, Any]:
+        """Take step `number`, counted from 1; return the loss and how often features fired."""
 
     def forget(self, features: NDArray[np.int64]) -> None:
         """Zero the optimiser's moments of these features."""
@@ -94,92 +89,162 @@ class _Moments:
                 tensor[rows] = 0
 
 
+@dataclass(frozen=True)
+class _Forward:
+    """What the first half of a sparse step leaves for the second."""
+
+    inputs: NDArray[np.float32]
+    errors: NDArray[np.float32]
+    codes: NDArray[np.float32]
+    slopes: NDArray[np.float32]
+    norms: NDArray[np.float32]
+    starts: NDArray[np.int64]
+    pairs: NDArray[np.int32]
+    loss: float
+
+    @property
+    def for_kernels(self) -> tuple[NDArray[Any], ...]:
+        return self.starts, self.pairs, self.inputs, self.errors, self.codes, self.slopes
+
+
 class SparseStepper(_Moments):
     """CPU: blocks of states, then blocks of features, shared between threads.
 
-    No sum crosses a block of states, and blocks are the same for any thread count, so the result
-    does not depend on it.
+    No sum crosses a block of states, and the blocks depend on the sizes alone (for one thread and
+    for two they are the same), so a fit gives the same bytes again.
     """
 
-    def __init__(self, parameters: Parameters, options: SaeOptions, pool: ThreadPoolExecutor):
+    def __init__(
+        self,
+        parameters: Parameters,
+        options: SaeOptions,
+        pool: ThreadPoolExecutor,
+        threads: int = 1,
+    ) -> None:
         super().__init__(parameters, options)
         self._pool = pool
+        self._shares = max(2, threads)
         self._squares = 0.0
+
+    def step(self, inputs: torch.Tensor, rate: float, number: int) -> tuple[float, Any]:
+        """Take step `number`, counted from 1; return the loss and how often features fired."""
+        half = self._forward(inputs)
+        bound = kernels.gradient_bound(half.starts, half.pairs, half.codes, half.slopes, half.norms)
+        # A margin for rounding: only where clipping surely changes nothing.
+        if bound * 1.001 < self.options.clip**2:
+            self._fused(half, self._numbers(1.0, rate, number))
+        else:
+            self._backward(half)
+            self.update(rate, number)
+        return half.loss, np.diff(half.starts)
 
     def differentiate(self, inputs: torch.Tensor) -> tuple[float, NDArray[np.int64]]:
         """Fill `gradients`; return the loss and how often each feature fired."""
+        half = self._forward(inputs)
+        self._backward(half)
+        return half.loss, np.diff(half.starts)
+
+    def update(self, rate: float, number: int) -> None:
+        """Clip `gradients` and take AdamW step `number`, counted from 1."""
+        clip = min(1.0, self.options.clip / (math.sqrt(self._squares) + 1e-6))
+        numbers = self._numbers(clip, rate, number)
+
+        def apply(job: tuple[int, int]) -> None:
+            part, first = job
+            rows = slice(first, first + _FEATURES_AT_ONCE)
+            arrays = [source.tensors()[part][rows].numpy() for source in self._sources]
+            kernels.adam_rows(*arrays, numbers, part == 1)  # type: ignore[call-arg, arg-type]
+
+        firsts = range(0, len(self.parameters.bias), _FEATURES_AT_ONCE)
+        for _ in self._pool.map(apply, [(part, first) for part in (0, 1) for first in firsts]):
+            pass
+        self._update_bias(numbers)
+
+    def _numbers(self, clip: float, rate: float, number: int) -> NDArray[np.float32]:
+        decay = self.options.weight_decay
+        return np.asarray([clip, rate, decay, 1 - 0.9**number, 1 - 0.999**number], dtype=np.float32)
+
+    def _update_bias(self, numbers: NDArray[np.float32]) -> None:
+        rows = [source.bias.numpy()[None, :] for source in self._sources]
+        kernels.adam_rows(*rows, numbers, False)  # type: ignore[call-arg, arg-type]
+
+    def _forward(self, inputs: torch.Tensor) -> _Forward:
         count, dimensions = inputs.shape
         k = self.options.active
         features = np.empty((count, k), dtype=np.int32)
         codes = np.empty((count, k), dtype=np.float32)
         slopes = np.empty((count, k), dtype=np.float32)
         errors = np.empty((count, dimensions), dtype=np.float32)
-        decoder = self.parameters.decoder.numpy()
+        norms = np.empty((count, 2), dtype=np.float32)
+        encoder, decoder, bias = self.parameters.tensors()
         scale = np.float32(2.0 / (count * dimensions))
 
+        block = min(ROWS_AT_ONCE, max(128, -(-count // self._shares)))
+
         def forward(start: int) -> float:
-            rows = slice(start, start + ROWS_AT_ONCE)
-            values, chosen = encode_inputs(
-                inputs[rows], self.parameters.encoder, self.parameters.bias, k
-            )
+            rows = slice(start, start + block)
+            values, chosen = encode_inputs(inputs[rows], encoder, bias, k)
             codes[rows], features[rows] = values.numpy(), chosen.numpy()
             return kernels.decode_rows(
                 inputs[rows].numpy(),
-                decoder,
+                decoder.numpy(),
                 features[rows],
                 codes[rows],
                 scale,
                 errors[rows],
                 slopes[rows],
+                norms[rows],
             )
 
-        squared = sum(self._pool.map(forward, range(0, count, ROWS_AT_ONCE)))
-        size = len(decoder)
-        starts, pairs = kernels.pairs_by_feature(features, codes, size)
-        encoder_gradient, decoder_gradient, bias_gradient = (
-            tensor.numpy() for tensor in self.gradients.tensors()
-        )
+        squared = sum(self._pool.map(forward, range(0, count, block)))
+        starts, pairs = kernels.pairs_by_feature(features, codes, len(decoder))
+        loss = squared / (count * dimensions)
+        return _Forward(inputs.numpy(), errors, codes, slopes, norms, starts, pairs, loss)
 
-        def backward(first: int) -> float:
-            return kernels.accumulate_gradients(
-                first,
-                min(first + _FEATURES_AT_ONCE, size),
-                starts,
-                pairs,
-                inputs.numpy(),
-                errors,
-                codes,
-                slopes,
-                decoder_gradient,
-                encoder_gradient,
+    def _blocks(self) -> list[tuple[int, int]]:
+        size = len(self.parameters.bias)
+        return [
+            (first, min(first + _FEATURES_AT_ONCE, size))
+            for first in range(0, size, _FEATURES_AT_ONCE)
+        ]
+
+    def _backward(self, half: _Forward) -> None:
+        gradients = [tensor.numpy() for tensor in self.gradients.tensors()]
+
+        def work(block: tuple[int, int]) -> float:
+            return kernels.accumulate_gradients(*block, *half.for_kernels, *gradients)
+
+        self._squares = sum(self._pool.map(work, self._blocks()))
+
+    def _fused(self, half: _Forward, numbers: NDArray[np.float32]) -> None:
+        held = (self.parameters, self.first, self.second)
+        encoder = tuple(source.encoder.numpy() for source in held)
+        decoder = tuple(source.decoder.numpy() for source in held)
+        bias_gradient = self.gradients.bias.numpy()
+
+        def work(block: tuple[int, int]) -> None:
+            kernels.step_features(  # type: ignore[call-arg]
+                *block,
+                *half.for_kernels,  # type: ignore[arg-type]
+                encoder,
+                decoder,
                 bias_gradient,
+                numbers,
             )
 
-        self._squares = sum(self._pool.map(backward, range(0, size, _FEATURES_AT_ONCE)))
-        return squared / (count * dimensions), np.diff(starts)
-
-    def update(self, rate: float, step: int) -> None:
-        """Clip the gradients and take AdamW step number `step`, counted from 1."""
-        options = self.options
-        clip = min(1.0, options.clip / (math.sqrt(self._squares) + 1e-6))
-        numbers = (clip, rate, options.weight_decay, 1 - 0.9**step, 1 - 0.999**step)
-
-        def apply(job: tuple[int, int, bool]) -> None:
-            part, first, unit = job
-            rows = slice(first, first + _FEATURES_AT_ONCE)
-            arrays = [source.tensors()[part][rows].numpy() for source in self._sources]
-            # A bias is one row of numbers, not rows of one number.
-            arrays = [array if array.ndim == 2 else array[None, :] for array in arrays]
-            kernels.adam_rows(*arrays, *map(np.float32, numbers), unit)  # type: ignore[call-arg, arg-type]
-
-        starts = range(0, len(self.parameters.bias), _FEATURES_AT_ONCE)
-        jobs = [(part, first, part == 1) for part in range(3) for first in starts]
-        for _ in self._pool.map(apply, jobs):
+        for _ in self._pool.map(work, self._blocks()):
             pass
+        self._update_bias(numbers)
 
 
 class DenseStepper(_Moments):
     """Any device: dense products, in torch."""
+
+    def step(self, inputs: torch.Tensor, rate: float, number: int) -> tuple[float, Any]:
+        """Take step `number`, counted from 1; return the loss and how often features fired."""
+        result = self.differentiate(inputs)
+        self.update(rate, number)
+        return result
 
     def differentiate(self, inputs: torch.Tensor) -> tuple[float, NDArray[np.int64]]:
         """Fill `gradients`; return the loss and how often each feature fired."""
@@ -196,8 +261,8 @@ class DenseStepper(_Moments):
         self.gradients = Parameters(slopes.T @ inputs, codes.T @ errors, slopes.sum(0))
         return loss, fired.sum(0).cpu().numpy()
 
-    def update(self, rate: float, step: int) -> None:
-        """Clip the gradients and take AdamW step number `step`, counted from 1."""
+    def update(self, rate: float, number: int) -> None:
+        """Clip `gradients` and take AdamW step `number`, counted from 1."""
         squares = sum(float((tensor**2).sum()) for tensor in self.gradients.tensors())
         clip = min(1.0, self.options.clip / (math.sqrt(squares) + 1e-6))
         for parameter, gradient, first, second in zip(
@@ -206,9 +271,9 @@ class DenseStepper(_Moments):
             slope = gradient * clip
             first.mul_(0.9).add_(slope, alpha=0.1)
             second.mul_(0.999).addcmul_(slope, slope, value=0.001)
-            root = (second / (1 - 0.999**step)).sqrt_().add_(1e-8)
+            root = (second / (1 - 0.999**number)).sqrt_().add_(1e-8)
             parameter.mul_(1 - rate * self.options.weight_decay)
-            parameter.addcdiv_(first, root, value=-rate / (1 - 0.9**step))
+            parameter.addcdiv_(first, root, value=-rate / (1 - 0.9**number))
         decoder = self.parameters.decoder
         decoder /= decoder.norm(dim=1, keepdim=True).clamp(min=1e-30)
 
@@ -255,8 +320,8 @@ def train(
 ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Train an autoencoder and keep the epoch of least validation error.
 
-    Without validation states the last epoch is kept. On a CPU the result is the same, byte for
-    byte, for any number of threads.
+    Without validation states the last epoch is kept. The result is the same, byte for byte, for
+    the same device and number of threads.
 
     Returns:
         The tensors of `Sae`, and the manifest: validation curve (mean squared error as a share of
@@ -266,7 +331,7 @@ def train(
     parameters = initial_parameters(options.features, states.dimensions, seed, device)
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         stepper: Stepper = (
-            SparseStepper(parameters, options, pool)
+            SparseStepper(parameters, options, pool, threads)
             if device == "cpu"
             else DenseStepper(parameters, options)
         )
@@ -306,8 +371,8 @@ def _epochs(
         for rows in _pieces(order, options.batch):
             step = next(bar)
             # Rows of a step in file order: its sum is over a set, and the disk likes it better.
-            batch_loss, counts = stepper.differentiate(inputs.take(np.sort(rows)))
-            stepper.update(learning_rate(step, steps, options), step + 1)
+            batch = inputs.take(np.sort(rows))
+            batch_loss, counts = stepper.step(batch, learning_rate(step, steps, options), step + 1)
             loss += batch_loss * len(rows)
             fired += counts
         training_curve.append(loss / len(train_rows))
