@@ -155,6 +155,31 @@ def best(
     return Best(keys, positions, counts)
 
 
+def working_bytes(
+    index: Index, groups: int, rankings: int, queries: int, depth: int, threads: int
+) -> int:
+    """The memory that a search takes beyond the index, at most.
+
+    With L = 8 `groups` lanes, B documents and P postings in the largest block, Q queries, k =
+    `depth` and T threads: candidates, twice 128 MiB or less; T (48 G B + 16 G P) for the float32
+    pass of a block and T 160 G B for its float64 pass; results, 24 L Q k in the lanes and 12 bytes
+    per document of the `rankings` (cells times configurations) asked for; 24 MiB for the rest.
+    """
+    lanes = 8 * groups
+    block = index.block_documents
+    postings = int(np.diff(index.block_starts).max()) if len(index.block_starts) > 1 else 0
+    capacity = list_capacity(lanes, depth)
+    lists = min(CANDIDATE_BYTES, threads * queries * capacity * (4 * lanes + 4))
+    passes = threads * groups * (48 * block + 16 * postings + 160 * block)
+    results = queries * depth * (24 * lanes + 12 * rankings)
+    return 2 * lists + passes + results + (24 << 20)
+
+
+def list_capacity(lanes: int, depth: int) -> int:
+    """How many candidates a query may have: the rankings overlap, six depths hold them all."""
+    return min(lanes, 6) * depth + 2 * kernels.CHUNK
+
+
 class _Searcher:
     def __init__(
         self,
@@ -174,7 +199,7 @@ class _Searcher:
         self.lanes = 8 * plan.groups
         self.needed = plan.needed
         self.blocks = len(index.block_starts) - 1
-        self.capacity = min(self.lanes, 6) * depth + 2 * kernels.CHUNK
+        self.capacity = list_capacity(self.lanes, depth)
         self.workers = max(1, min(threads, self.blocks))
 
     def batches(self) -> list[tuple[int, int]]:
