@@ -59,11 +59,9 @@ def tighten(
     if found >= depth:
         width = scores.shape[1]
         low = levels[row].view(np.int32)
-        largest = np.zeros(width, dtype=np.float32)
-        for entry in range(found):
-            for lane in range(width):
-                largest[lane] = max(largest[lane], scores[entry, lane])
-        high = largest.view(np.int32) + np.int32(1)
+        largest = np.empty((1, width), dtype=np.float32)
+        smallest_maximum(groups, scores, 1, found, largest, 0)
+        high = largest[0].view(np.int32) + np.int32(1)
         middle = np.empty(width, dtype=np.int32)
         counts = np.empty(width, dtype=np.int32)
         for _ in range(steps):
