@@ -14,18 +14,21 @@ Jobs of a table run by turns in one process. Times are CPU time (the wall clock 
 other programs did), medians over the rounds with the lowest and highest; ratios are of medians.
 """
 
-DATA = """Data: 20,000 features, 128 non-zeros per document and 32 per query, log-normal values with a
+DATA = """\
+Data: 20,000 features, 128 non-zeros per document and 32 per query, log-normal values with a
 coefficient of variation of 1.39. In shape z features follow rank^-0.78 and a query shares 3.4
 features with a document; in shape f they follow rank^-0.454 and it shares 0.41. Top 100.
 """
 
-PEER_NOTE = """The peers rank by one configuration (000); ours gives all eight, rescored in float64, with exact
+PEER_NOTE = """\
+The peers rank by one configuration (000); ours gives all eight, rescored in float64, with exact
 ties. Ratios are to the faster of splade-index and bm25s. bm25s cannot weight query terms. Bytes
 are those of the index per non-zero: ours serves all configurations and parameters, a peer's one.
 Selection and, for ours, rescoring are included; building is not. PISA is not measured here.
 """
 
-FLOOR_NOTE = """`collect` is the float32 pass: transforms once per block and batch (about 1 ns per posting of the
+FLOOR_NOTE = """\
+`collect` is the float32 pass: transforms once per block and batch (about 1 ns per posting of the
 block), one 32-byte load, multiply-add and store into eight lanes per posting of the query (1.0 to
 1.2 ns measured here where the accumulators lie in the second-level cache; 0.7 ns where everything
 lies in the first), and one look at every document's eight lanes (0.5 ns). `rescore` finds each
@@ -97,6 +100,20 @@ def _search(tables: Mapping[str, list[dict[str, Any]]]) -> list[str]:
         "## Several cells of (k1, b) in one pass\n",
         table(tables["sweep"], sweep) + "\n",
         "Nine cells have 24 distinct rankings among their 72. Target: at most 3 times one cell.\n",
+        "## Values of 8 bits\n",
+        table(
+            tables["eight_bits"],
+            {
+                "configuration": "configuration",
+                "top10": "share of the top 10 kept",
+                "top100": "of the top 100",
+                "bytes_per_nonzero": "bytes per non-zero",
+                "usual_bytes": "at 32 bits",
+            },
+        )
+        + "\n",
+        "256 levels of equal ratio between the least and the largest value, shape z, 100,000"
+        " documents. The study uses 32 bits.\n",
         "## Threads\n",
         table(tables["threads"], {"job": "job", **times, "speed": "speed-up by the wall"}) + "\n",
         "Target: at least 1.8 on an idle machine; with other programs at work this says little.\n",

@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks import data, peers
 from benchmarks.measure import Timing, by_turns
-from whencount.engine.index import Index
-from whencount.scoring import Parameters
+from whencount.engine.index import Index, eight_bit_levels
+from whencount.scoring import CONFIGURATIONS, Parameters
 from whencount.search import search
 from whencount.vectors import SparseVectors
 
@@ -27,8 +27,8 @@ TARGETS = {("z", 1_000_000): 1.0, ("z", 100_000): 1.2, ("f", 100_000): 1.5}
 Job = Callable[[], Any]
 
 
-def _row(name: str, timing: Timing, queries: int, **more: Any) -> dict[str, Any]:
-    scale = 1e3 / queries
+def _row(name: str, timing: Timing, asked: int, /, **more: Any) -> dict[str, Any]:
+    scale = 1e3 / asked
     return {
         "job": name,
         "cpu_ms": timing.median * scale,
@@ -169,6 +169,40 @@ def passes(shape: str, documents: int, queries: int) -> list[dict[str, Any]]:
     ]
 
 
+def eight_bits(documents: int, queries: int) -> list[dict[str, Any]]:
+    """What 8-bit values lose: top 10 and top 100 shared with those of 32-bit values."""
+    collection = data.generate(documents, 128, "z", 0)
+    wanted = data.generate(queries, 32, "z", 1, "q")
+    levels = eight_bit_levels(float(collection.values.min()), float(collection.values.max()))
+    usual = Index.build(collection)
+    small = Index.build(collection, levels=levels)
+    left = search(usual, wanted, depth=DEPTH).positions[0]
+    right = search(small, wanted, depth=DEPTH).positions[0]
+    rows = []
+    for number, configuration in enumerate(CONFIGURATIONS):
+        shared = {
+            depth: float(
+                np.mean(
+                    [
+                        len(np.intersect1d(one[:depth], other[:depth])) / depth
+                        for one, other in zip(left[number], right[number], strict=True)
+                    ]
+                )
+            )
+            for depth in (10, 100)
+        }
+        rows.append(
+            {
+                "configuration": str(configuration),
+                "top10": shared[10],
+                "top100": shared[100],
+                "bytes_per_nonzero": small.nbytes() / small.nonzeros,
+                "usual_bytes": usual.nbytes() / usual.nonzeros,
+            }
+        )
+    return rows
+
+
 def run(million: bool = False, rounds: int = 5) -> dict[str, list[dict[str, Any]]]:
     """Every table of this benchmark, by name."""
     return {
@@ -180,6 +214,7 @@ def run(million: bool = False, rounds: int = 5) -> dict[str, list[dict[str, Any]
         "sweep": [*sweep("z", 100_000, 500, rounds), *sweep("f", 100_000, 500, rounds)],
         "threads": threads(100_000, 1_000, rounds),
         "growth": growth(million, 3),
+        "eight_bits": eight_bits(100_000, 300),
         "passes": [*passes("z", 100_000, 1_000), *passes("f", 100_000, 1_000)],
     }
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracle import vectors
 from test_search_exact import GRID, random_collection, same
 
-from whencount.engine.index import Index, block_size
+from whencount.engine.index import Index, block_size, eight_bit_levels, rounded
 from whencount.engine.storage import write_index
 from whencount.errors import InputError
 from whencount.scoring import Parameters
@@ -132,6 +132,30 @@ def test_the_stated_size_is_the_size() -> None:
     index = Index.build(vectors(dense), 256)
     stated = 6 * index.nonzeros + 12 * 700 + 4 * 3 * 49 + 8 * 4 + 8 * 48
     assert index.nbytes() == stated
+
+
+def test_eight_bit_values_search_exactly_what_they_store(tmp_path: Path) -> None:
+    dense, wanted = random_collection(36, "continuous", 700, 48, 8)
+    whole, queries = vectors(dense), vectors(wanted)
+    smallest, largest = float(whole.values.min()), float(whole.values.max())
+    levels = eight_bit_levels(smallest, largest)
+    index = Index.build(whole, 256, levels)
+    assert index.values.dtype == np.uint8
+    off = np.abs(np.log(rounded(whole, levels).values / whole.values)).max()
+    assert off <= np.log(largest / smallest) / 510 * 1.0001
+    expected = search(Index.build(rounded(whole, levels)), queries, GRID, depth=40)
+    assert same(expected, search(index, queries, GRID, depth=40))
+    assert same(expected, search(index, queries, GRID, depth=40, device="torch:cpu"))
+    write_index(tmp_path / "index", [whole.slice(0, 90), whole.slice(90, 700)], 256, levels)
+    found = Index.load(tmp_path / "index", verify=True)
+    assert arrays(found) == arrays(index)
+    assert same(expected, search(found, queries, GRID, depth=40))
+
+
+def test_levels_need_a_range() -> None:
+    for smallest, largest in ((1.0, 1.0), (0.0, 1.0), (1.0, 1.0 + 1e-6), (1.0, float("inf"))):
+        with pytest.raises(InputError, match="store 32-bit values"):
+            eight_bit_levels(smallest, largest)
 
 
 def test_a_damaged_index_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from whencount.vectors import SparseVectors
 CANDIDATE_BYTES = 128 << 20
 """Lists of candidates may take this much memory, over all threads."""
 
-_FAR = 1e15
+_FAR = 1e9
 _BLOCKS_PER_JOB = 8
 _ERROR_UNIT = 2.0**-24
 
@@ -220,9 +220,9 @@ class _Searcher:
         common: tuple[Any, ...] = (
             (0,) * self.plan.groups,
             self.index.block_documents, self.index.block_starts, self.index.bounds,
-            self.index.ids, self.index.values, self.index.lengths, self.index.peaks,
-            self.average_length, self.reference.slope, self.reference.k1, self.reference.b,
-            self.reference.peak, self.reference.length, starts, features, plain, scaled,
+            self.index.ids, self.index.values, self.index.levels, self.index.lengths,
+            self.index.peaks, self.average_length, self.reference.slope, self.reference.k1,
+            self.reference.b, self.reference.peak, self.reference.length, starts, features, plain, scaled,
         )  # fmt: skip
         heaps = (heap.keys, heap.positions, heap.counts)
         if fast:
@@ -287,7 +287,7 @@ class _Searcher:
                 kernels.collect(
                     groups, job, min(job + _BLOCKS_PER_JOB, self.blocks),
                     index.block_documents, len(index), index.block_starts, index.bounds,
-                    index.ids, index.values, index.lengths, self.average_length,
+                    index.ids, index.values, index.levels, index.lengths, self.average_length,
                     reference.slope, reference.k1, reference.b, reference.peak,
                     reference.length, active, starts, slots, weights, self.depth, relative,
                     absolute, levels[worker], thresholds[worker], scores[worker],

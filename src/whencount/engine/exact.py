@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whencount.engine.compiled import inlined, kernel
-from whencount.engine.lanes import MATCH_WIDTH, add_ratios, first_equal
+from whencount.engine.lanes import MATCH_WIDTH, add_ratios, first_equal, weight_at
 
 Array = NDArray[Any]
 
@@ -195,6 +195,7 @@ def rescore(
     bounds: Array,
     ids: Array,
     values: Array,
+    value_levels: Array,
     lengths: Array,
     peaks: Array,
     average_length: float,
@@ -282,8 +283,8 @@ def rescore(
                 for entry in range(matches):
                     own = matched[entry]
                     add_ratios(
-                        groups, np.float64(values[place[entry]]), top[own], slope, pull,
-                        inverse, own, query_plain[term], query_scaled[term], sums,
+                        groups, weight_at(values, value_levels, place[entry]), top[own],
+                        slope, pull, inverse, own, query_plain[term], query_scaled[term], sums,
                     )  # fmt: skip
             for own in range(count):
                 for lane in range(lanes):
@@ -306,6 +307,7 @@ def exhaust(
     bounds: Array,
     ids: Array,
     values: Array,
+    value_levels: Array,
     lengths: Array,
     peaks: Array,
     average_length: float,
@@ -364,9 +366,9 @@ def exhaust(
                 ):
                     document = np.int64(ids[place])
                     add_ratios(
-                        groups, np.float64(values[place]), np.float64(peaks[low + document]),
-                        slope, pull, inverse, document, query_plain[term],
-                        query_scaled[term], sums,
+                        groups, weight_at(values, value_levels, place),
+                        np.float64(peaks[low + document]), slope, pull, inverse, document,
+                        query_plain[term], query_scaled[term], sums,
                     )  # fmt: skip
             for own in range(size):
                 if sums[own, 0] == 0.0:

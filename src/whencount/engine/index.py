@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +115,12 @@ class Index:
         block_starts: int64, (blocks + 1,): where each block's postings begin.
         bounds: uint32, (blocks, V + 1): where each feature's postings begin within the block.
         ids: uint16, (non-zeros,): document number within the block, rising within a feature.
-        values: float32, (non-zeros,).
+        values: float32, (non-zeros,); or uint8, which of the `levels`.
         lengths: float64, (documents,): L_d.
         peaks: float32, (documents,): the largest value of each document, 0 where empty.
         document_frequency: int64, (V,).
         smallest: the smallest stored value; infinite where nothing is stored.
+        levels: float32, (256,), rising; empty where values are float32.
     """
 
     block_documents: int
@@ -127,11 +128,12 @@ class Index:
     block_starts: NDArray[np.int64]
     bounds: NDArray[np.uint32]
     ids: NDArray[np.uint16]
-    values: NDArray[np.float32]
+    values: NDArray[np.float32] | NDArray[np.uint8]
     lengths: NDArray[np.float64]
     peaks: NDArray[np.float32]
     document_frequency: NDArray[np.int64]
     smallest: float
+    levels: NDArray[np.float32] = field(default_factory=lambda: np.empty(0, dtype=np.float32))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -159,8 +161,16 @@ class Index:
         save_index(self, path)
 
     @classmethod
-    def build(cls, documents: SparseVectors, block_documents: int | None = None) -> Index:
+    def build(
+        cls,
+        documents: SparseVectors,
+        block_documents: int | None = None,
+        levels: NDArray[np.float32] | None = None,
+    ) -> Index:
         """Index already capped vectors in memory.
+
+        With `levels` (see `eight_bit_levels`) every value becomes the nearest of them before
+        anything is computed: the search is exact for those values.
 
         Raises:
             InputError: a feature outside the vocabulary or twice in a document, or a weight that
@@ -172,19 +182,22 @@ class Index:
         if not 1 <= size <= 1 << 16:
             raise InputError(f"a block of {size} documents; choose 1 to 65,536")
         blocks = -(-len(documents) // size)
+        values = np.empty(documents.nonzeros, dtype=np.float32)
         index = cls(
             block_documents=size,
             vocabulary_size=documents.vocabulary_size,
             block_starts=np.zeros(blocks + 1, dtype=np.int64),
             bounds=np.empty((blocks, documents.vocabulary_size + 1), dtype=np.uint32),
             ids=np.empty(documents.nonzeros, dtype=np.uint16),
-            values=np.empty(documents.nonzeros, dtype=np.float32),
+            values=values,
             lengths=np.empty(len(documents), dtype=np.float64),
             peaks=np.empty(len(documents), dtype=np.float32),
             document_frequency=np.zeros(documents.vocabulary_size, dtype=np.int64),
             smallest=float(documents.values.min()) if documents.nonzeros else float("inf"),
         )
         for number, block in enumerate(_blocks(documents, size)):
+            if levels is not None:
+                block = rounded(block, levels)  # noqa: PLW2901
             start, row = int(index.block_starts[number]), number * size
             stop = start + block.nonzeros
             index.block_starts[number + 1] = stop
@@ -192,12 +205,51 @@ class Index:
                 block,
                 index.bounds[number],
                 index.ids[start:stop],
-                index.values[start:stop],
+                values[start:stop],
                 index.lengths[row : row + len(block)],
                 index.peaks[row : row + len(block)],
             )
             index.document_frequency[:] += np.diff(index.bounds[number].astype(np.int64))
-        return index
+        if levels is None:
+            return index
+        smallest = float(values.min()) if index.nonzeros else float("inf")
+        codes = codes_of(values, levels)
+        return replace(index, values=codes, levels=levels, smallest=smallest)
+
+    def weights(self, start: int, stop: int) -> NDArray[np.float32]:
+        """The values of postings start..stop-1 as float32, a copy."""
+        if len(self.levels):
+            return self.levels[self.values[start:stop]]
+        return np.array(self.values[start:stop], dtype=np.float32)
+
+
+def eight_bit_levels(smallest: float, largest: float) -> NDArray[np.float32]:
+    """256 values from `smallest` to `largest` with equal ratios, for an index of 8-bit values.
+
+    A stored value is then at most `(largest / smallest) ** (1 / 510)` times off.
+
+    Raises:
+        InputError: not `0 < smallest < largest`, or so close that levels fall together.
+    """
+    if 0 < smallest < largest < float("inf"):
+        levels = np.geomspace(smallest, largest, 256).astype(np.float32)
+        if (levels[1:] > levels[:-1]).all():
+            return levels
+    raise InputError(
+        f"8-bit values need a range 0 < smallest < largest, not {smallest} to {largest}; store"
+        " 32-bit values"
+    )
+
+
+def rounded(block: SparseVectors, levels: NDArray[np.float32]) -> SparseVectors:
+    """The vectors with every value at the nearest level (by ratio)."""
+    middles = np.sqrt(levels[1:].astype(np.float64) * levels[:-1])
+    return replace(block, values=levels[np.searchsorted(middles, block.values)])
+
+
+def codes_of(values: NDArray[Any], levels: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Which level each value is."""
+    return np.searchsorted(levels, values).astype(np.uint8)
 
 
 def fill_block(

@@ -128,6 +128,7 @@ def collect(
     bounds: Array,
     ids: Array,
     values: Array,
+    value_levels: Array,
     lengths: Array,
     average_length: float,
     slope: Array,
@@ -204,8 +205,8 @@ def collect(
                 slot += 1
                 count += spans[slot, 2]
             transform(
-                groups, values, ids, spans[first_slot, 0], count, denominators, scales, slopes,
-                table, spans[first_slot, 1],
+                groups, values, value_levels, ids, spans[first_slot, 0], count, denominators,
+                scales, slopes, table, spans[first_slot, 1],
             )  # fmt: skip
             first_slot = slot + 1
         for query in range(queries):

@@ -76,6 +76,13 @@ class _Emitter:
     def store(self, value: Any, pointer: Any, index: Any) -> None:
         self.builder.store(value, self.at(pointer, index, value.type)).align = 4
 
+    def weight(self, values: int, levels: int, place: Any) -> Any:
+        """The float32 stored at `place`: itself, or a byte that says which of the levels."""
+        if self.signature.args[values].dtype != types.uint8:
+            return self.load(self.data(values), place, _FLOAT)
+        code = self.load(self.data(values), place, ir.IntType(8), 1)
+        return self.load(self.data(levels), self.builder.zext(code, self.word), _FLOAT)
+
     def constant(self, value: int) -> Any:
         return ir.Constant(self.word, value)
 
@@ -145,8 +152,8 @@ def _accumulate(emit: _Emitter) -> Any:
 
 def _transform(emit: _Emitter) -> Any:
     groups, builder = emit.groups, emit.builder
-    (values, ids, denominators, scales, slopes, out) = (emit.data(n) for n in (1, 2, 5, 6, 7, 8))
-    first, count, first_out = (emit.arguments[n] for n in (3, 4, 9))
+    ids, denominators, scales, slopes, out = (emit.data(n) for n in (3, 6, 7, 8, 9))
+    first, count, first_out = (emit.arguments[n] for n in (4, 5, 10))
     twice = [0, 1, 2, 3, 0, 1, 2, 3]
     smallest = ir.Constant(_FLOAT8, [SMALLEST] * 8)
 
@@ -162,7 +169,7 @@ def _transform(emit: _Emitter) -> Any:
         weight, row = [], []
         for posting in (left, right):
             place = builder.add(first, posting)
-            weight.append(emit.splat(emit.load(values, place, _FLOAT), 4))
+            weight.append(emit.splat(emit.weight(1, 2, place), 4))
             document = builder.zext(emit.load(ids, place, _SHORT, 2), emit.word)
             row.append(emit.times(document, 4 * groups))
         both = emit.both_halves(*weight)
@@ -343,6 +350,10 @@ def _first_equal(emit: _Emitter) -> Any:
     return builder.cttz(hits, ir.Constant(ir.IntType(1), 0))
 
 
+def _weight_at(emit: _Emitter) -> Any:
+    return emit.builder.fpext(emit.weight(0, 1, emit.arguments[2]), ir.DoubleType())
+
+
 def _prefetch(emit: _Emitter) -> Any:
     byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
     function = cgutils.get_or_insert_function(
@@ -386,12 +397,12 @@ def accumulate(  # type: ignore[no-untyped-def]
 
 @intrinsic
 def transform(  # type: ignore[no-untyped-def]
-    typing_context, groups, values, ids, first, count, denominators, scales, slopes, out,
-    first_out,
+    typing_context, groups, values, levels, ids, first, count, denominators, scales, slopes,
+    out, first_out,
 ):  # fmt: skip
     """Fill `out` with `value * scale / (value * slope + denominators[id])`, >= SMALLEST."""
     return _none(
-        groups, values, ids, types.intp, types.intp, denominators, scales, slopes, out,
+        groups, values, levels, ids, types.intp, types.intp, denominators, scales, slopes, out,
         types.intp,
     ), _generator(_transform)  # fmt: skip
 
@@ -460,3 +471,9 @@ def add_ratios(  # type: ignore[no-untyped-def]
 def prefetch(typing_context, array, row, width):  # type: ignore[no-untyped-def]
     """Ask for element `row * width` of `array`, which will be needed soon."""
     return _none(array, types.intp, types.intp), _generator(_prefetch)
+
+
+@intrinsic
+def weight_at(typing_context, values, levels, place):  # type: ignore[no-untyped-def]
+    """The stored value at `place` as float64, looked up in `levels` where it is a byte."""
+    return types.float64(values, levels, types.intp), _generator(_weight_at)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whencount.engine.index import Index, block_size, fill_block
+from whencount.engine.index import Index, block_size, codes_of, fill_block, rounded
 from whencount.errors import InputError
 from whencount.files import atomic_directory
 from whencount.vectors import SparseVectors
@@ -31,6 +31,7 @@ _TYPES = {
     "lengths": np.float64,
     "peaks": np.float32,
     "document_frequency": np.int64,
+    "levels": np.float32,
 }
 _PER_POSTING = ("ids", "values")
 _PER_DOCUMENT = ("lengths", "peaks")
@@ -39,9 +40,9 @@ _PER_DOCUMENT = ("lengths", "peaks")
 class _Stream:
     """A numpy file that grows; its header is written again at the end."""
 
-    def __init__(self, folder: Path, name: str, columns: int | None = None) -> None:
+    def __init__(self, folder: Path, name: str, kind: Any, columns: int | None = None) -> None:
         self._file = (folder / f"{name}.npy").open("w+b")
-        self._kind, self._columns, self._rows = np.dtype(_TYPES[name]), columns, 0
+        self._kind, self._columns, self._rows = np.dtype(kind), columns, 0
         self._header()
 
     def _header(self) -> None:
@@ -95,7 +96,10 @@ def _joined(parts: list[SparseVectors]) -> SparseVectors:
 
 
 def write_index(
-    path: str | Path, shards: Iterable[SparseVectors], block_documents: int | None = None
+    path: str | Path,
+    shards: Iterable[SparseVectors],
+    block_documents: int | None = None,
+    levels: NDArray[np.float32] | None = None,
 ) -> None:
     """Write the index of already capped vectors, given as shards in the collection's order.
 
@@ -103,6 +107,7 @@ def write_index(
         path: the folder to write; it appears whole or not at all.
         shards: at least one; each is needed once only, and one block of it is held at a time.
         block_documents: documents per block; chosen from the first shard where left out.
+        levels: store 8-bit values, each the nearest of these (`eight_bit_levels`).
 
     Raises:
         InputError: no shard, shards of different vocabularies, a weight or feature that
@@ -126,29 +131,37 @@ def write_index(
             yield shard
 
     with atomic_directory(path) as folder:
-        streams = {name: _Stream(folder, name) for name in (*_PER_POSTING, *_PER_DOCUMENT)}
-        streams["bounds"] = _Stream(folder, "bounds", vocabulary + 1)
+        kinds = _TYPES | ({} if levels is None else {"values": np.uint8})
+        streams = {
+            name: _Stream(folder, name, kinds[name]) for name in (*_PER_POSTING, *_PER_DOCUMENT)
+        }
+        streams["bounds"] = _Stream(folder, "bounds", np.uint32, vocabulary + 1)
         starts, frequency = [0], np.zeros(vocabulary, dtype=np.int64)
         smallest = float("inf")
         bounds = np.empty(vocabulary + 1, dtype=np.uint32)
         for block in _blocks(checked(), size):
+            if levels is not None:
+                block = rounded(block, levels)  # noqa: PLW2901
             arrays: dict[str, NDArray[Any]] = {
                 name: np.empty(block.nonzeros, dtype=_TYPES[name]) for name in _PER_POSTING
             }
             arrays |= {name: np.empty(len(block), dtype=_TYPES[name]) for name in _PER_DOCUMENT}
             fill_block(block, bounds, **arrays)
+            if block.nonzeros:
+                smallest = min(smallest, float(arrays["values"].min()))
+            if levels is not None:
+                arrays["values"] = codes_of(arrays["values"], levels)
             for name, array in arrays.items():
                 streams[name].append(array)
             streams["bounds"].append(bounds[None])
             starts.append(starts[-1] + block.nonzeros)
             signed = bounds.astype(np.int64)
             frequency += signed[1:] - signed[:-1]
-            if block.nonzeros:
-                smallest = min(smallest, float(arrays["values"].min()))
         for stream in streams.values():
             stream.close()
         np.save(folder / "block_starts.npy", np.array(starts, dtype=np.int64))
         np.save(folder / "document_frequency.npy", frequency)
+        np.save(folder / "levels.npy", np.empty(0, np.float32) if levels is None else levels)
         _describe(folder, size, vocabulary, starts[-1], smallest)
 
 
@@ -220,8 +233,10 @@ def open_index(path: str | Path, *, verify: bool = False) -> Index:
             raise
         raise InputError(f"{path} is not a complete index ({error}); build it again") from error
     blocks = -(-len(index) // index.block_documents)
+    kinds = _TYPES | ({"values": np.uint8} if len(index.levels) else {})
     if (
-        any(arrays[name].dtype != kind for name, kind in _TYPES.items())
+        any(arrays[name].dtype != kind for name, kind in kinds.items())
+        or len(index.levels) not in (0, 256)
         or index.block_starts.shape != (blocks + 1,)
         or index.bounds.shape != (blocks, vocabulary + 1)
         or any(len(arrays[name]) != nonzeros for name in _PER_POSTING)

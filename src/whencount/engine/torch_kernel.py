@@ -171,7 +171,7 @@ def _matrices(
     rows = rows.long() + torch.repeat_interleave(offsets, per_block)
     order = torch.argsort(rows, stable=True)
     rows, features = rows[order], features[order].to(torch.int32)
-    values = torch.from_numpy(np.array(index.values[low:high])).to(device)[order]
+    values = torch.from_numpy(index.weights(low, high)).to(device)[order]
     pointers = torch.zeros(stop - start + 1, dtype=torch.int64, device=device)
     torch.cumsum(torch.bincount(rows, minlength=stop - start), 0, out=pointers[1:])
     lengths = torch.from_numpy(np.array(index.lengths[start:stop])).to(device)
