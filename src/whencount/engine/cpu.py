@@ -222,7 +222,8 @@ class _Searcher:
             self.index.block_documents, self.index.block_starts, self.index.bounds,
             self.index.ids, self.index.values, self.index.levels, self.index.lengths,
             self.index.peaks, self.average_length, self.reference.slope, self.reference.k1,
-            self.reference.b, self.reference.peak, self.reference.length, starts, features, plain, scaled,
+            self.reference.b, self.reference.peak, self.reference.length, starts, features, plain,
+            scaled,
         )  # fmt: skip
         heaps = (heap.keys, heap.positions, heap.counts)
         if fast:

@@ -21,9 +21,9 @@ from whencount.engine.lanes import (
     accumulate,
     count_at_least,
     keep_above,
+    maxima,
     prefetch,
     scan,
-    smallest_maximum,
     transform,
 )
 
@@ -33,8 +33,44 @@ CHUNK = 512
 """Documents looked at between two checks that the list of candidates has room."""
 
 _ROUGH_STEPS = 14
+
+SEED_STRIPES = 4
+"""Stripes of the first block, in depths, whose best documents set the first thresholds."""
+
 AHEAD = 3
 """How many terms before its turn a list of postings is asked for."""
+
+
+@kernel
+def raise_levels(
+    groups: Any, scores: Array, count: int, depth: int, steps: int, levels: Array, row: int
+) -> None:
+    """Raise `levels[row]` towards the depth-th best of the first `count` rows, lane by lane.
+
+    Bisection over the bits of the floats, all lanes at once: whatever the number of `steps`, at
+    least `depth` rows reach the level. 32 steps find the exact value.
+    """
+    width = scores.shape[1]
+    low = levels[row].view(np.int32)
+    largest = np.empty((1, width), dtype=np.float32)
+    maxima(groups, scores, 1, count, largest)
+    high = largest[0].view(np.int32) + np.int32(1)
+    middle = np.empty(width, dtype=np.int32)
+    counts = np.empty(width, dtype=np.int32)
+    for _ in range(steps):
+        open_lanes = False
+        for lane in range(width):
+            gap = high[lane] - low[lane]
+            open_lanes |= gap > 1
+            middle[lane] = low[lane] + gap // 2
+        if not open_lanes:
+            break
+        count_at_least(groups, scores, count, middle.view(np.float32), counts)
+        for lane in range(width):
+            if counts[lane] >= depth:
+                low[lane] = max(low[lane], middle[lane])
+            else:
+                high[lane] = middle[lane]
 
 
 @kernel
@@ -51,33 +87,9 @@ def tighten(
     relative: float,
     absolute: float,
 ) -> int:
-    """Raise the thresholds of a query to its best `depth` estimates, drop the rest; the new count.
-
-    Bisection over the bits of the floats, all lanes at once: after `steps` halvings `levels[row]`
-    is a lower bound of the depth-th best estimate of each lane.
-    """
+    """Raise a query's thresholds to its best `depth` estimates, drop the rest; the new count."""
     if found >= depth:
-        width = scores.shape[1]
-        low = levels[row].view(np.int32)
-        largest = np.empty((1, width), dtype=np.float32)
-        smallest_maximum(groups, scores, 1, found, largest, 0)
-        high = largest[0].view(np.int32) + np.int32(1)
-        middle = np.empty(width, dtype=np.int32)
-        counts = np.empty(width, dtype=np.int32)
-        for _ in range(steps):
-            open_lanes = False
-            for lane in range(width):
-                gap = high[lane] - low[lane]
-                open_lanes |= gap > 1
-                middle[lane] = low[lane] + gap // 2
-            if not open_lanes:
-                break
-            count_at_least(groups, scores, found, middle.view(np.float32), counts)
-            for lane in range(width):
-                if counts[lane] >= depth:
-                    low[lane] = max(low[lane], middle[lane])
-                else:
-                    high[lane] = middle[lane]
+        raise_levels(groups, scores, found, depth, steps, levels, row)
     loosen(levels, thresholds, row, relative, absolute)
     kept: int = keep_above(groups, scores, positions, found, thresholds, row)
     return kept
@@ -177,6 +189,7 @@ def collect(
     # Per feature: where its postings begin in the index and in the table, and how many there are.
     spans = np.empty((len(active), 3), dtype=np.int64)
     table = np.empty((0, quarter), dtype=np.float32)
+    seeds = np.empty((min(block_documents, SEED_STRIPES * depth), width), dtype=np.float32)
     for block in range(first_block, last_block):
         low = block * block_documents
         size = min(block_documents, documents - low)
@@ -229,7 +242,11 @@ def collect(
             if not touched:
                 continue
             if found[query] == 0 and size >= depth:
-                smallest_maximum(groups, accumulator, depth, size // depth, levels, query)
+                # That many stripes have a best document that reaches the level: so many
+                # documents do, and few more.
+                stripes = min(size, SEED_STRIPES * depth)
+                maxima(groups, accumulator, stripes, size // stripes, seeds)
+                raise_levels(groups, seeds, stripes, depth, _ROUGH_STEPS, levels, query)
                 loosen(levels, thresholds, query, relative[query], absolute[query])
             for start in range(0, size, CHUNK):
                 if found[query] + CHUNK > capacity:

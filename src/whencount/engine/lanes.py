@@ -243,32 +243,25 @@ def _scan(emit: _Emitter) -> Any:
     return builder.load(filled)
 
 
-def _smallest_maximum(emit: _Emitter) -> Any:
+def _maxima(emit: _Emitter) -> Any:
     groups, builder = emit.groups, emit.builder
-    accumulator, out = emit.data(1), emit.data(4)
-    stripes, size, row = (emit.arguments[n] for n in (2, 3, 5))
+    scores, out = emit.data(1), emit.data(4)
+    stripes, size = emit.arguments[2:4]
     width = 8 * groups
-    infinite = ir.Constant(_FLOAT8, [float("inf")] * 8)
     zero = ir.Constant(_FLOAT8, [0.0] * 8)
-    least = [emit.variable(_FLOAT8, infinite) for _ in range(groups)]
     most = [emit.variable(_FLOAT8, zero) for _ in range(groups)]
     with cgutils.for_range(builder, stripes, intp=emit.word) as stripe:
         for group in range(groups):
             builder.store(zero, most[group])
         with cgutils.for_range(builder, size, intp=emit.word) as step:
-            document = builder.add(builder.mul(stripe.index, size), step.index)
-            place = emit.times(document, width)
+            entry = builder.add(builder.mul(stripe.index, size), step.index)
+            place = emit.times(entry, width)
             for group in range(groups):
-                own = emit.load(accumulator, emit.plus(place, 8 * group), _FLOAT8)
+                own = emit.load(scores, emit.plus(place, 8 * group), _FLOAT8)
                 builder.store(emit.larger(own, builder.load(most[group])), most[group])
+        place = emit.times(stripe.index, width)
         for group in range(groups):
-            builder.store(
-                emit.smaller(builder.load(most[group]), builder.load(least[group])),
-                least[group],
-            )
-    for group in range(groups):
-        place = emit.plus(emit.times(row, width), 8 * group)
-        emit.store(builder.load(least[group]), out, place)
+            emit.store(builder.load(most[group]), out, emit.plus(place, 8 * group))
     return emit.context.get_dummy_value()
 
 
@@ -420,13 +413,9 @@ def scan(  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def smallest_maximum(  # type: ignore[no-untyped-def]
-    typing_context, groups, accumulator, stripes, size, out, row
-):
-    """Write to `out[row]` the smallest over `stripes` of the largest of `size` documents."""
-    return _none(groups, accumulator, types.intp, types.intp, out, types.intp), _generator(
-        _smallest_maximum
-    )
+def maxima(typing_context, groups, scores, stripes, size, out):  # type: ignore[no-untyped-def]
+    """Write to `out`, (stripes, lanes), the largest of every `size` rows of scores, by lanes."""
+    return _none(groups, scores, types.intp, types.intp, out), _generator(_maxima)
 
 
 @intrinsic
