@@ -176,8 +176,8 @@ def working_bytes(
 
 
 def list_capacity(lanes: int, depth: int) -> int:
-    """How many candidates a query may have: the rankings overlap, six depths hold them all."""
-    return min(lanes, 6) * depth + 2 * kernels.CHUNK
+    """How many candidates a query may have: rankings overlap, these few depths hold them all."""
+    return min(lanes // 2, 6) * depth + 2 * kernels.CHUNK
 
 
 class _Searcher:

@@ -29,7 +29,7 @@ from whencount.engine.lanes import (
 
 Array = NDArray[Any]
 
-CHUNK = 512
+CHUNK = 256
 """Documents looked at between two checks that the list of candidates has room."""
 
 _ROUGH_STEPS = 14
