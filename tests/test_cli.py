@@ -340,6 +340,27 @@ def test_bad_files_are_one_sentence_and_status_2(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.parametrize("option", ["depth", "query-budget", "document-budget", "threads", "seed"])
+def test_number_beyond_31_bits_is_one_sentence_and_status_2(tmp_path: Path, option: str) -> None:
+    qrels = write_qrels(tmp_path / "qrels", SMALL_QRELS)
+    result = call(
+        "decompose", *inputs(tmp_path, SMALL), "--qrels", qrels, "--out", tmp_path / "out",
+        f"--{option}", 10**20,
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert f"Invalid value for '--{option}'" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_depth_beyond_the_collection_lists_all_of_it(tmp_path: Path) -> None:
+    for name, depth in (("deep", 2**31 - 1), ("whole", 4)):
+        arguments = [*inputs(tmp_path, SMALL), "--out", tmp_path / name, "--depth", depth]
+        assert call("score", *arguments).exit_code == 0
+    for name in NAMES:
+        deep = (tmp_path / "deep" / f"{name}.trec").read_text()
+        assert deep == (tmp_path / "whole" / f"{name}.trec").read_text()
+
+
 def test_too_few_draws_are_warned_of(tmp_path: Path) -> None:
     qrels = write_qrels(tmp_path / "qrels", SMALL_QRELS)
     arguments = ["--qrels", qrels, "--out", tmp_path / "out", "--draws", 40]

@@ -170,6 +170,7 @@ def test_qrels_forms_are_told_apart(tmp_path: Path) -> None:
         ("q1 0 d1 1\nq1 d2 1\n", r"line 2: found 3 columns where the lines before have 4"),
         ("q1 d1\n", r"line 1: found 2 columns"),
         ("q1 0 d1 99999999999\n", r"line 1: relevance 99999999999 does not fit"),
+        ("q1 0 d1 " + "9" * 5000 + "\n", r"line 1: relevance 9+ does not fit"),
         ("q1 0 d1 1\nq1 0 d1 0\n", r"line 2.*relevance 0, but 1 on line 1"),
         ("", "holds no judgement"),
         ("query-id\tcorpus-id\tscore\n", "holds no judgement"),

@@ -42,6 +42,8 @@ FAULTS = [
     (("encoder", "max_tokens"), 4, "must be at least 8"),
     (("families", "primary", "b"), [1.5], "families.primary.b.0: 1.5"),
     (("families", "primary", "k1"), [-1], "must be at least 0"),
+    (("families", "primary", "k1"), [1.2, float("nan")], "families.primary.k1.1: nan"),
+    (("statistics", "alpha"), float("nan"), "statistics.alpha: nan"),
     (("families", "primary", "budgets"), ["32-128"], "families.primary.budgets.0"),
     (("families", "primary", "collections"), ["limits"], "did you mean 'limit'?"),
     (("families", "primary", "representations"), ["sea_token"], "did you mean 'sae_token'?"),

@@ -139,6 +139,9 @@ def test_code_of_the_package_is_not_imported(encoder: Encoder) -> None:
         ({"name": "a/b"}, "no 'source'"),
         ({**PACKAGED, "prefix": "x"}, "unknown key 'prefix'"),
         ({**PACKAGED, "max_tokens": 0}, "at least 1"),
+        ({**PACKAGED, "max_tokens": "64"}, "max_tokens is '64'"),
+        ({**PACKAGED, "max_tokens": 2}, "takes 3 to 512 tokens"),
+        ({**PACKAGED, "max_tokens": 513}, "takes 3 to 512 tokens"),
         ({**PACKAGED, "precision": "fp8"}, "precision is 'fp8'"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whencount.errors import InputError
-from whencount.files import atomic_directory, atomic_file, json_lines, lines_of
+from whencount.files import atomic_directory, atomic_file, atomic_files, json_lines, lines_of
 
 
 def test_a_file_appears_whole_under_its_name(tmp_path: Path) -> None:
@@ -78,6 +78,22 @@ def test_a_place_that_is_a_file_is_named(tmp_path: Path) -> None:
         atomic_file(tmp_path / "file" / "out"),
     ):
         pass
+
+
+def test_a_folder_in_the_place_of_a_file_is_named_before_any_file_is_moved(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    context = atomic_files(tmp_path)
+    folder = context.__enter__()
+    for name in "ab":
+        (folder / name).write_text("new")
+    with pytest.raises(InputError, match="b is a folder"):
+        context.__exit__(None, None, None)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_folder_whose_name_is_too_long_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written"), atomic_files(tmp_path / ("x" * 300)):
+        raise AssertionError("never entered")
 
 
 def test_the_file_mode_follows_the_umask(tmp_path: Path) -> None:

@@ -149,6 +149,22 @@ def test_bad_line_is_named_with_its_file(tmp_path: Path, bad: str, which: int) -
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"id": "b", "vector": {"1": ' + "9" * 5_000 + "}}", "too many digits"),
+        ('{"id": "\\ud800", "vector": {}}', "half of a surrogate pair"),
+        ('{"id": ' + "1" * 25 + ', "vector": {}}', "more than 64 bits"),
+    ],
+)
+def test_json_beyond_what_the_readers_hold_is_named(tmp_path: Path, line: str, reason: str) -> None:
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text('{"id": "a", "vector": {"1": 1}}\n' + line + "\n")
+    with pytest.raises(InputError, match=f"documents.jsonl, line 2: .*{reason}"):
+        read_vectors(documents, documents)
+
+
 def test_first_of_two_faults_is_told(tmp_path: Path) -> None:
     documents = tmp_path / "d"
     documents.write_text(f'{GOOD}\n{{"id": "d1", "vector": {{"f": -1}}}}\nnot json\n')

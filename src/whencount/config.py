@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
     """
     rules = yaml.safe_load(Path(schema).read_text())
     checked: dict[str, Any] = copy.deepcopy(dict(config))
+    _refuse_not_finite(checked, [])
     error = best_match(Draft202012Validator(rules).iter_errors(checked))
     if error is not None:
         raise InputError(_sentence(error))
@@ -95,6 +97,14 @@ def _allowed(error: ValidationError) -> str:
         "type": f"; give a value of type {rule}",
     }
     return phrases.get(str(error.validator), "")
+
+
+def _refuse_not_finite(value: Any, path: list[Any]) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"configuration, {_where(path)}: {value} is no finite number; give one")
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            _refuse_not_finite(part, [*path, key])
 
 
 def _fill(value: Any, rules: Mapping[str, Any], root: Mapping[str, Any]) -> None:

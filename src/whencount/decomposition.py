@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CUTOFF = 10
 _QUERIES_PER_BATCH = 2_048
+_RANKS_PER_BATCH = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,12 @@ class Scorer:
             InputError: threads is below 1, or a weight is out of range.
         """
         index = Index.build(documents)
-        starts = range(0, len(queries), _QUERIES_PER_BATCH)
-        ends = [min(start + _QUERIES_PER_BATCH, len(queries)) for start in starts]
+        # No ranking is longer than the collection; the border of the measure must stay visible.
+        depth = min(self.depth if depth is None else depth, max(len(documents), CUTOFF + 1))
+        per_query = max(1, depth * len(configurations))
+        batch = min(_QUERIES_PER_BATCH, max(1, _RANKS_PER_BATCH // per_query))
+        starts = range(0, len(queries), batch)
+        ends = [min(start + batch, len(queries)) for start in starts]
         sizes = [end - start for start, end in zip(starts, ends, strict=True)]
         for start, end in progress(
             zip(starts, ends, strict=True), len(queries), "searching", "query", sizes
@@ -87,7 +92,7 @@ class Scorer:
                 index,
                 queries.slice(start, end),
                 (self.parameters,),
-                depth=self.depth if depth is None else depth,
+                depth=depth,
                 configurations=configurations,
                 threads=self.threads,
             )

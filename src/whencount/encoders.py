@@ -73,6 +73,11 @@ class EncoderSettings:
         for name in needs[self.source]:
             if not getattr(self, name):
                 raise InputError(f"encoder: source {self.source!r} needs {name!r}; add it")
+        for name in ("max_tokens", "batch_tokens"):
+            if not isinstance(getattr(self, name), int | None):
+                raise InputError(
+                    f"encoder: {name} is {getattr(self, name)!r}; it must be a whole number"
+                )
         if self.max_tokens < 1 or (self.batch_tokens is not None and self.batch_tokens < 1):
             raise InputError("encoder: max_tokens and batch_tokens must be at least 1")
 
@@ -258,8 +263,24 @@ def load_encoder(
         {**options, "trust_remote_code": False},
         torch.float16 if half else torch.float32,
     )
+    _check_length(settings, tokenizer, model)
     model = model.to(device).eval().requires_grad_(False)
     return Encoder(settings, tokenizer, model, threads)
+
+
+def _check_length(settings: EncoderSettings, tokenizer: Any, model: Any) -> None:
+    """Refuse a `max_tokens` that leaves no room for text, or that the model has no positions for.
+
+    Raises:
+        InputError: either.
+    """
+    least = tokenizer.num_special_tokens_to_add() + 1
+    most = getattr(model.config, "max_position_embeddings", None) or settings.max_tokens
+    if not least <= settings.max_tokens <= most:
+        raise InputError(
+            f"encoder: max_tokens is {settings.max_tokens}, but this model takes {least} to {most}"
+            " tokens; choose a number between"
+        )
 
 
 def resolve_device(device: str) -> str:

@@ -107,8 +107,12 @@ def atomic_files(folder: str | Path) -> Iterator[Path]:
         InputError: the disk is full, or the place cannot be written or is no folder.
     """
     final = Path(folder)
-    if not final.is_dir():
-        if final.exists():
+    try:
+        there, is_folder = final.exists(), final.is_dir()
+    except OSError as error:
+        raise _explain(error, final) from error
+    if not is_folder:
+        if there:
             raise InputError(f"{final} is a file; name a folder")
         with atomic_directory(final) as temporary:
             yield temporary
@@ -119,6 +123,11 @@ def atomic_files(folder: str | Path) -> Iterator[Path]:
         yield inside
         entries = sorted(inside.iterdir())
         for entry in entries:
+            if (final / entry.name).is_dir():
+                raise InputError(
+                    f"{final / entry.name} is a folder where a file shall stand; remove it or name"
+                    " another place"
+                )
             os.chmod(entry, 0o666 & ~_umask())
             _synchronise(entry)
         for entry in entries:

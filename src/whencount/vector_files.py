@@ -204,6 +204,10 @@ def _fault(path: Path, number: int, line: bytes) -> InputError:
         record = loads(line)
     except (JSONDecodeError, UnicodeDecodeError) as error:
         return InputError(f"{where}: not valid JSON ({error}); {form}")
+    except RecursionError:
+        return InputError(f"{where}: brackets are nested too deeply; {form}")
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        return InputError(f"{where}: a number has too many digits; {form}")
     if not isinstance(record, dict):
         return InputError(f"{where}: found {_kind(record)}; {form}")
     for key in ("id", "vector"):
@@ -228,7 +232,10 @@ def _fault(path: Path, number: int, line: bytes) -> InputError:
             return _bad_weight(path, number, feature, weight)
         if weight > float(np.finfo(np.float32).max):
             return _bad_weight(path, number, feature, math.inf)
-    return InputError(f"{where}: not valid JSON; {form}")
+    return InputError(
+        f"{where}: not valid JSON here (half of a surrogate pair, a byte order mark, or a whole"
+        f" number of more than 64 bits); {form}"
+    )
 
 
 def _kind(value: object) -> str:

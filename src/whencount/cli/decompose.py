@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whencount.cli.options import (
+    COUNT,
     FILE,
     format_option,
     parse_configurations,
@@ -42,13 +43,15 @@ Examples:
 @format_option("Write the runs of --configurations too, in this format.  [default: no runs]")
 @click.option(
     "--draws",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=10_000,
     show_default=True,
     metavar="N",
     help="Of the bootstrap over queries.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, metavar="N"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def decompose(
     out: Path,

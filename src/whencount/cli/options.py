@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1, max=2**31 - 1)
 
 _VECTORS = 'JSON lines {"id": ..., "vector": {"feature": weight}}; .gz too.'
 _OPTIONS = [
@@ -35,19 +36,19 @@ _OPTIONS = [
     ),
     click.option(
         "--query-budget",
-        type=click.IntRange(min=1),
+        type=COUNT,
         metavar="N",
         help="Keep the N largest weights of each query.  [default: all]",
     ),
     click.option(
         "--document-budget",
-        type=click.IntRange(min=1),
+        type=COUNT,
         metavar="N",
         help="Keep the N largest weights of each document.  [default: all]",
     ),
     click.option(
         "--depth",
-        type=click.IntRange(min=1),
+        type=COUNT,
         default=100,
         show_default=True,
         metavar="N",
@@ -60,9 +61,7 @@ _OPTIONS = [
         metavar="LIST",
         help="Which runs: bits for IDF, saturation and length, as in 000,011,111.",
     ),
-    click.option(
-        "--threads", type=click.IntRange(min=1), metavar="N", help="Of the search.  [default: all]"
-    ),
+    click.option("--threads", type=COUNT, metavar="N", help="Of the search.  [default: all]"),
 ]
 
 

@@ -159,7 +159,7 @@ def _lone_surrogates(line: bytes) -> Any:
         return None
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -59,10 +59,11 @@ def _judgements(path: Path) -> Iterator[tuple[int, str, str, int]]:
             raise InputError(
                 f"{path}, line {number}: relevance {fields[-1]!r} is not a whole number"
             )
-        relevance = int(fields[-1])
+        # Python reads no whole number of more than 4,300 digits.
+        relevance = int(fields[-1]) if len(fields[-1]) < 100 else 2**31
         if not -(2**31) <= relevance < 2**31:
             raise InputError(
-                f"{path}, line {number}: relevance {relevance} does not fit in 32 bits"
+                f"{path}, line {number}: relevance {fields[-1][:20]} does not fit in 32 bits"
             )
         yield number, fields[0], fields[-2], relevance
 
