@@ -283,16 +283,20 @@ class _Searcher:
         jobs = iter(range(0, self.blocks, _BLOCKS_PER_JOB))
         index, reference = self.index, self.reference
 
+        postings = int(np.diff(index.block_starts).max()) if self.blocks else 0
+
         def work(worker: int, _: int) -> None:
+            # From numpy, which asks for huge pages: lists of postings are read from all over it.
+            table = np.empty((postings, 4 * self.plan.groups), dtype=np.float32)
             for job in jobs:
                 kernels.collect(
                     groups, job, min(job + _BLOCKS_PER_JOB, self.blocks),
                     index.block_documents, len(index), index.block_starts, index.bounds,
                     index.ids, index.values, index.levels, index.lengths, self.average_length,
                     reference.slope, reference.k1, reference.b, reference.peak,
-                    reference.length, active, starts, slots, weights, self.depth, relative,
-                    absolute, levels[worker], thresholds[worker], scores[worker],
-                    positions[worker], found[worker], overflow[worker],
+                    reference.length, active, starts, slots, weights, table, self.depth,
+                    relative, absolute, levels[worker], thresholds[worker],
+                    scores[worker], positions[worker], found[worker], overflow[worker],
                 )  # fmt: skip
 
         self.each(work, [(worker, worker + 1) for worker in range(self.workers)])

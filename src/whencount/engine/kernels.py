@@ -152,6 +152,7 @@ def collect(
     query_starts: Array,
     query_slots: Array,
     weights: Array,
+    table: Array,
     depth: int,
     relative: Array,
     absolute: Array,
@@ -168,6 +169,7 @@ def collect(
         groups: a tuple with one entry per group of eight lanes.
         active: int32, the distinct features of the queries; `query_slots` index it.
         weights: float32, (terms, 8): scaled query weights, IDF off four times, then on.
+        table: float32, (postings of the largest block, 4 per group): room for transforms.
         relative, absolute: float64, (queries,): e and d of the module's docstring.
         levels, thresholds: float32, (queries, lanes): kept between calls.
         scores, positions, found: the lists, (queries, capacity, lanes), (queries, capacity) and
@@ -188,7 +190,6 @@ def collect(
         slopes[number] = slope[number]
     # Per feature: where its postings begin in the index and in the table, and how many there are.
     spans = np.empty((len(active), 3), dtype=np.int64)
-    table = np.empty((0, quarter), dtype=np.float32)
     seeds = np.empty((min(block_documents, SEED_STRIPES * depth), width), dtype=np.float32)
     for block in range(first_block, last_block):
         low = block * block_documents
@@ -203,8 +204,6 @@ def collect(
             total += size_here
         if total == 0:
             continue
-        if total > table.shape[0]:
-            table = np.empty((total, quarter), dtype=np.float32)
         _denominators(
             denominators, low, size, lengths, average_length, slope, k1, b,
             reference_peak, reference_length,
