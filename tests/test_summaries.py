@@ -199,3 +199,4 @@ def test_numbers_are_printed_with_a_true_minus_and_no_negative_zero() -> None:
     assert words.percent(-0.25) == "−25\N{NO-BREAK SPACE}%"
     assert words.signed(-0.0123) == "−0.012"
     assert words.signed(0.0) == "0"
+    assert words.signed(-0.0004) == "0.000"

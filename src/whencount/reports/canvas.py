@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,15 +20,16 @@ STAGE_EDGES = {"000": INK, "010": SWITCH_COLOURS["saturation"], "111": INK}
 
 
 def panels_of(
-    count: int, height: float, *, columns: int = 3, share: str = "all"
+    count: int, height: float, *, columns: int = 3, share_x: bool = True
 ) -> tuple[Figure, list[Axes]]:
     """A figure of `count` panels of one height in inches, filled row by row."""
     across = min(columns, count)
     down = math.ceil(count / across)
     width = WIDTH if across > 1 else 0.62 * WIDTH
     figure = Figure(figsize=(width, height * down + 0.35), layout="constrained")
-    share_x: Any = "all" if share == "all" else "none"
-    grid = figure.subplots(down, across, squeeze=False, sharey="all", sharex=share_x)
+    grid = figure.subplots(
+        down, across, squeeze=False, sharey="all", sharex="all" if share_x else "none"
+    )
     panels = list(grid.reshape(-1))
     for spare in panels[count:]:
         spare.remove()

@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -60,7 +61,7 @@ def quality(
     """nDCG@10 of the inner product, with saturation, and of full BM25: a panel per collection."""
     collections = sorted(rows["collection"].unique())
     names = in_order(rows["representation"])
-    figure, panels = panels_of(len(collections), 0.24 * len(names) + 0.75, share="all")
+    figure, panels = panels_of(len(collections), 0.24 * len(names) + 0.75, share_x=False)
     places = {representation: place for place, representation in enumerate(names)}
     for panel, collection in zip(panels, collections, strict=True):
         lines = rows[rows["collection"] == collection]
@@ -78,8 +79,7 @@ def quality(
         span = lines[[f"q{stage}" for stage in STAGES]]
         panel.hlines(heights, span.min(axis=1), span.max(axis=1), color=FAINT, zorder=2)
         beside = references[references["collection"] == collection]
-        for reference, value in zip(beside["reference"], beside["ndcg_10"], strict=True):
-            panel.axvline(value, color=INK, lw=1.1, ls=REFERENCE_LINES.get(reference, "-"))
+        _references(panel, beside, float(span.to_numpy().min()), float(span.to_numpy().max()))
         panel.set_title(collection)
         panel.set_xlabel("nDCG@10")
         panel.tick_params(axis="y", length=0)
@@ -105,11 +105,30 @@ def quality(
         "For each representation, the quality of the plain inner product (open), of the inner"
         " product with saturation alone (orange) and of full BM25 (solid). A solid mark to the"
         " right of the orange one means that IDF and length added something on top. Vertical lines"
-        " are"
-        " text BM25 and dense retrieval with the same encoder. Computed as the mean nDCG@10 over"
-        " all queries with a relevant document.",
+        " are text BM25 and dense retrieval with the same encoder; one that lies far off stands"
+        " above the panel as a number. Each panel has its own scale. Computed as the mean nDCG@10"
+        " over all queries with a relevant document.",
         f"Dot plot of nDCG@10 for {len(names)} representations on {len(collections)} collections,"
         " under the inner product, with saturation, and under full BM25.",
+    )
+
+
+def _references(panel: Axes, table: pd.DataFrame, low: float, high: float) -> None:
+    """Lines at the references; those far outside the rows (low, high) as text above the panel."""
+    room = max(high - low, 0.02)
+    far = []
+    for name, value in zip(table["reference"], table["ndcg_10"], strict=True):
+        if low - room <= value <= high + room:
+            panel.axvline(value, color=INK, lw=1.1, ls=REFERENCE_LINES.get(name, "-"))
+            low, high = min(low, value), max(high, value)
+        else:
+            far.append(
+                f"{REFERENCE_NAMES.get(name, name)} {value:.2f} {'◂' if value < low else '▸'}"
+            )
+    panel.set_xlim(low - 0.08 * (high - low + 0.02), high + 0.08 * (high - low + 0.02))
+    panel.locator_params(axis="x", nbins=5)
+    panel.text(
+        1, 1.015, ", ".join(far), transform=panel.transAxes, ha="right", va="bottom", fontsize=8.5
     )
 
 
@@ -220,7 +239,7 @@ def significance(
     table: pd.DataFrame, alpha: float, attainable: dict[str, float] | None, name: str = "tests"
 ) -> Drawing:
     """Standardised effect against Holm p, a panel per tested effect."""
-    figure, panels = panels_of(len(EFFECTS), 2.5, columns=4, share="row")
+    figure, panels = panels_of(len(EFFECTS), 2.5, columns=4, share_x=False)
     lowest = min(float(table[f"holm_{effect}"].min()) for effect in EFFECTS)
     for panel, effect in zip(panels, EFFECTS, strict=True):
         p, statistic = table[f"holm_{effect}"], table[f"statistic_{effect}"]

@@ -35,8 +35,11 @@ def percent(value: float) -> str:
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """`+0.123`, with a true minus sign; `0` for an exact 0."""
-    return "0" if value == 0 else f"{value:+.{digits}f}".replace("-", "−")
+    """`+0.123`, with a true minus sign; `0` for an exact 0, `0.000` for one that rounds to it."""
+    if value == 0:
+        return "0"
+    text = f"{value:+.{digits}f}".replace("-", "−")
+    return text if text.strip("+−0.") else text[1:]
 
 
 def plural(count: int, noun: str) -> str:
