@@ -34,13 +34,20 @@ block), one 32-byte load, multiply-add and store into eight lanes per posting of
 lies in the first), and one look at every document's eight lanes (0.5 ns). `rescore` finds each
 candidate's postings again and adds them up in float64; `merge` and `sort_heaps` select.
 
-The floor of this design is the 32-byte read-modify-write per posting. Sixteen-bit lanes were tried:
-0.83 to 0.95 of the time of that step, not worth weaker bounds. Asking for postings ahead of their
-turn, blocks of 1,024 to 8,192 documents, and stored offsets in place of ids changed nothing by more
-than 5 %. Peers keep one float32 per document; at 100,000 documents that fits the cache of this
-processor, so their pass over the postings is nearly free of misses, and the cost that does not
-shrink with the postings (the look at all lanes, selection, rescoring of about 200 to 300 documents
-per query for eight rankings) decides on shape f. At 1,000,000 documents it no longer fits.
+The floor of this design is the 32-byte read-modify-write per posting. Peers keep one float32 per
+document: at 100,000 documents those 400 KB fit the second-level cache of this processor (2 MB per
+core), so their scattered additions seldom miss. There the targets are missed, and the parts above
+say why: of shape f the additions into lanes are about a fifth of the time; the look at all lanes,
+and finding 200 (z: 300) candidates among 32 lists each for eight rankings, are most of the rest,
+and do not shrink with the postings. At 1,000,000 documents the peers' 4 MB no longer fit, and all
+eight rankings take less than one of theirs.
+
+Tried, measured, kept: thresholds seeded from stripes of the first block, lists of candidates of
+about nine depths, transforms in huge pages, 64 ids compared at once around a guessed place.
+Tried, measured, left out: sixteen-bit lanes (0.83 to 0.95 of the time of that one step, weaker
+bounds), asking for postings of candidates ahead of their turn, blocks of 1,024 to 8,192 documents,
+offsets stored in place of ids (each within 5 %).
+
 """
 
 MEMORY = """## Memory
@@ -116,7 +123,8 @@ def _search(tables: Mapping[str, list[dict[str, Any]]]) -> list[str]:
         " documents. The study uses 32 bits.\n",
         "## Threads\n",
         table(tables["threads"], {"job": "job", **times, "speed": "speed-up by the wall"}) + "\n",
-        "Target: at least 1.8 on an idle machine; with other programs at work this says little.\n",
+        "Target: at least 1.8 on an idle machine. Where the wall time of one thread is well above"
+        " its CPU time, other programs held the processors, and the speed-up says nothing.\n",
         "## How the cost grows\n",
         table(tables["growth"], growth) + "\n",
         "All eight configurations, shape z, one thread. A query alone pays for the transforms of"

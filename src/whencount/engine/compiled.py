@@ -25,7 +25,11 @@ _STAMP = _sources()
 
 def kernel(function: Function) -> Function:
     """Compile with numba, free of the interpreter's lock; the machine code is cached."""
-    compiled = numba.njit(cache=True, nogil=True)(function)
+    try:
+        compiled = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # nowhere to keep it: compile in every process
+        plain: Function = numba.njit(nogil=True)(function)
+        return plain
     # numba looks at the date of the kernel's own file only; the code that it includes from its
     # neighbours would be kept when they change.
     storage = getattr(compiled._cache, "_cache_file", None)
