@@ -123,9 +123,9 @@ def _search(tables: Mapping[str, list[dict[str, Any]]]) -> list[str]:
         " documents. The study uses 32 bits.\n",
         "## Threads\n",
         table(tables["threads"], {"job": "job", **times, "speed": "speed-up by the wall"}) + "\n",
-        "Target: at least 1.8 on an idle machine. Where the wall time of one thread is well above"
-        " its CPU time, other programs held the processors, and the speed-up says little: by CPU time"
-        f" alone two idle processors could give {_bound(tables['threads']):.2f}.\n",
+        "Target: at least 1.8 on an idle machine. Where two threads take well over half their CPU"
+        " time by the wall, other programs held a processor and the speed-up says little: by CPU"
+        f" time alone two idle processors could give {_bound(tables['threads']):.2f}.\n",
         "## How the cost grows\n",
         table(tables["growth"], growth) + "\n",
         "All eight configurations, shape z, one thread. A query alone pays for the transforms of"
