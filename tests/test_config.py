@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from whencount import config as configuration
 from whencount.errors import InputError
@@ -50,6 +51,11 @@ FAULTS = [
     (("statistics", "family"), "primry", "did you mean 'primary'?"),
     (("collections", "limit", "source"), "limet", "collections.limit.source: 'limet'"),
     (("collections", "limit", "corpus"), "limits", "collections.limit.corpus"),
+    (("collections", "limit", "documnets"), 5, "limit: unknown key 'documnets' (did you mean"),
+    (("collections", "limit", "documents"), "zzz", "collections.limit.documents: 'zzz'"),
+    (("collections", "limit", "source"), "beir", "collections.limit"),
+    (("fit", "text", "packages"), -1, "fit.text.packages: -1"),
+    (("fit", "text", "pasages"), 9, "fit.text: unknown key 'pasages' (did you mean 'passages'?)"),
     (("bases", "kmeans"), {"centroids": 0}, "bases.kmeans.centroids: 0"),
     (("bases", "identity"), {"a": 1}, "bases.identity: unknown key 'a'; it takes no keys"),
     (("shared",), ["sea"], "no basis is called 'sea'"),
@@ -101,3 +107,12 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path: Path, text: str, sen
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.yaml cannot be read"):
         configuration.load(tmp_path / "absent.yaml", SCHEMA)
+
+
+def test_every_source_of_a_collection_declares_its_keys() -> None:
+    from whencount.collections import SOURCES
+
+    rules = yaml.safe_load(SCHEMA.read_text())
+    declared = rules["properties"]["collections"]["additionalProperties"]["properties"]["source"]
+    assert set(declared["enum"]) == set(SOURCES)
+    assert {source.replace("-", "_") for source in SOURCES} <= set(rules["$defs"])

@@ -202,9 +202,9 @@ WRITERS: dict[str, type[TrecWriter] | type[ParquetWriter]] = {
 
 
 def _refuse_white_space(ids: pa.Array, noun: str) -> None:
-    found = pc.index(pc.match_substring_regex(ids, r"\s"), True).as_py()
+    found = pc.index(pc.match_substring_regex(ids, r"[\s\x00-\x1f\x7f]"), True).as_py()
     if found >= 0:
         raise InputError(
-            f"{noun} id {ids[found].as_py()!r} holds white space, which a TREC run cannot carry;"
-            " write the runs with --format parquet"
+            f"{noun} id {ids[found].as_py()!r} holds white space or a control character, which a"
+            " TREC run cannot carry; write the runs with --format parquet"
         )

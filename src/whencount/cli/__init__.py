@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import signal
+import sys
 from typing import Any
 
 import click
@@ -62,3 +64,9 @@ def main() -> None:
 
     Bring vectors as JSON lines, {"id": "d1", "vector": {"feature": weight, ...}}, and see.
     """
+    # A polite kill unwinds like Ctrl-C, so that half-written files are taken away.
+    signal.signal(signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _: object) -> None:
+    sys.exit(128 + number)

@@ -15,18 +15,25 @@ import click
 
 
 class Json(click.ParamType[Any]):
-    """A JSON object or list on the command line."""
+    """A JSON object (or, where asked for, a list) on the command line."""
 
     name = "json"
 
+    def __init__(self, kind: type = dict) -> None:
+        self.kind = kind
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            return json.loads(value)
+            parsed = json.loads(value)
         except json.JSONDecodeError as error:
             self.fail(f"not valid JSON: {error}", param, ctx)
+        if not isinstance(parsed, self.kind):
+            self.fail(f"{value} is no JSON {'list' if self.kind is list else 'object'}", param, ctx)
+        return parsed
 
 
 JSON = Json()
+JSON_LIST = Json(list)
 FILE = click.Path(path_type=Path)
 
 
@@ -243,7 +250,7 @@ def dense(
 @click.option("--seed", type=int, required=True)
 @click.option("--queries", type=FILE, required=True)
 @click.option("--collection", type=FILE, required=True)
-@click.option("--cells", type=JSON, required=True, help="[[budget, k1, b, control], ...]")
+@click.option("--cells", type=JSON_LIST, required=True, help="[[budget, k1, b, control], ...]")
 @click.option("--depth", type=int, required=True)
 @click.option("--study-seed", type=int, required=True)
 @click.option("--threads", type=int, required=True)

@@ -48,7 +48,7 @@ def prepare(
 
     Raises:
         InputError: two documents or two queries share an id, an id is empty or holds a control
-            character, there is no document, or the qrels judge no query.
+            character, there is no document, or the qrels find nothing relevant to any query.
     """
     queries = [
         Query(_id(query.id, collection.name, "a query"), clean(query.text))
@@ -61,6 +61,11 @@ def prepare(
         raise InputError(
             f"collection {collection.name!r}: the qrels judge none of its {len(queries)} queries;"
             " check that queries and qrels belong together"
+        )
+    if not query_position.keys() & set(qrels.query_ids[qrels.relevance > 0]):
+        raise InputError(
+            f"collection {collection.name!r}: no query has a positive judgement, so no quality can"
+            " be measured; give qrels with relevance above 0"
         )
     with atomic_directory(path) as folder:
         if corpus is None:
