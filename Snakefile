@@ -31,15 +31,17 @@ localrules:
     rows,
 
 
+# Every table stands here by name, so that a lost one is made again although the page is there.
 rule study:
     default_target: True
     input:
-        f"{RESULTS}/rows.parquet",
+        TABLES,
         f"{REPORTS}/retrieval.html",
 
 
 rule report:
     input:
+        TABLES,
         f"{REPORTS}/retrieval.html",
 
 

@@ -29,6 +29,19 @@ COLLECTIONS = sorted({job.collection for job in JOBS})
 CORPUS = {name: STUDY["collections"][name].get("corpus", name) for name in COLLECTIONS}
 SHARDS = {name: STUDY["collections"][name]["shards"] for name in set(CORPUS.values())}
 REFERENCES = sorted(STUDY["references"])
+TABLES = [
+    *[
+        f"{RESULTS}/{name}.parquet"
+        for name in ("rows", "significance", "shares", "references")
+    ],
+    *[f"{RESULTS}/rows/{job.name}.parquet" for job in JOBS],
+    *[f"{RESULTS}/per_query/{job.name}.parquet" for job in JOBS],
+    *[
+        f"{RESULTS}/references/{name}.{on}.parquet"
+        for name in REFERENCES
+        for on in COLLECTIONS
+    ],
+]
 
 
 wildcard_constraints:

@@ -18,7 +18,9 @@ rule score:
     threads: 1
     resources:
         # Capped vectors and their index: about 16 bytes per stored weight of the whole corpus.
-        mem_mb=lambda wildcards: 8000 if SHARDS[CORPUS[wildcards.collection]] == 1 else 48000,
+        mem_mb=lambda wildcards: (
+            8000 if SHARDS[CORPUS[wildcards.collection]] == 1 else 48000
+        ),
         runtime=240,
     params:
         cells=cells_of,
