@@ -51,8 +51,8 @@ format: $(READY) ## put the sources in the house format
 dry-run-full: $(READY) ## expand the published grid without running it
 	$(BIN)/snakemake --configfile configs/full.yaml --dry-run --quiet all
 
-bench: $(READY) ## measure the engine against its peers and write docs/performance.md
-	$(BIN)/python -m benchmarks.run_all
+bench: $(READY) ## measure the engine against its peers, write docs/performance.md (8 GB, 30 minutes)
+	$(BIN)/python -m benchmarks.run_all --million
 
 lock: ## resolve requirements.in anew and write requirements.lock
 	rm -rf .venv.lock

@@ -178,7 +178,7 @@ def _others(kept: Mapping[str, Any]) -> list[str]:
             "768 dimensions, 8,192 features, 32 active, one thread. Target: 1.4 times the encoder's"
             " product alone. What comes on top of the product, in us per state, as profiled before"
             " the gradient and AdamW were fused: the top k 5 to 7, the decoder 7 to 10, the sparse"
-            " gradients 10, AdamW 9 to 10. All of it reads or writes the dictionary and its moments,"
-            " which no cache holds, so it is bound by memory and not by arithmetic.\n",
+            " gradients 10, AdamW 9 to 10. All of it reads or writes dictionary and moments, "
+            "which no cache holds, so it is bound by memory and not by arithmetic.\n",
         ]
     return parts
