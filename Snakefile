@@ -37,14 +37,20 @@ rule study:
     input:
         TABLES,
         f"{REPORTS}/retrieval.html",
+    message:
+        "the study is done: open {REPORTS}/retrieval.html"
 
 
 rule report:
     input:
         TABLES,
         f"{REPORTS}/retrieval.html",
+    message:
+        "the report is there: open {REPORTS}/retrieval.html"
 
 
 rule rows:
     input:
         f"{RESULTS}/rows.parquet",
+    message:
+        "the rows are in {RESULTS}/rows.parquet"
