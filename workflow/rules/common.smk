@@ -1,19 +1,16 @@
 # The checked configuration, its grid, the paths, and what input functions need.
 
 import json
-import os
-import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
 from whencount import config as configuration
 from whencount import grid
+from whencount.environment import put_own_commands_first
 from whencount.errors import InputError
 
-# The commands of the environment that runs Snakemake, also where it was not activated. A conda
-# environment of a rule is activated later and so goes first.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+put_own_commands_first()
 
 try:
     STUDY = configuration.validate(
