@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplete --show-failed-logs
+# Another configuration: make study CONFIG=my.yaml
+OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup study report test test-slow lint format types bench dry-run-full lock clean
@@ -24,11 +26,11 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-study: $(READY) ## run the study of config.yaml and write reports/retrieval.html
-	$(STUDY) study
+study: $(READY) ## run the study of config.yaml (or CONFIG=my.yaml), write its report
+	$(STUDY) study $(OTHER)
 
-report: $(READY) ## write the report again from the tables in results/
-	$(STUDY) report
+report: $(READY) ## write the report again, making first what is missing
+	$(STUDY) report $(OTHER)
 
 test: $(READY) ## all tests that CI runs, a small real study among them
 	$(BIN)/python -m pytest -m "not slow"

@@ -58,6 +58,7 @@ FAULTS = [
     (("fit", "text", "pasages"), 9, "fit.text: unknown key 'pasages' (did you mean 'passages'?)"),
     (("bases", "kmeans"), {"centroids": 0}, "bases.kmeans.centroids: 0"),
     (("bases", "identity"), {"a": 1}, "bases.identity: unknown key 'a'; it takes no keys"),
+    (("bases", "kmean"), {}, "bases: no basis is called 'kmean' (did you mean 'kmeans'?)"),
     (("shared",), ["sea"], "no basis is called 'sea'"),
     (("granularities",), ["words"], "choose one of pooled, token"),
 ]
@@ -107,6 +108,12 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path: Path, text: str, sen
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.yaml cannot be read"):
         configuration.load(tmp_path / "absent.yaml", SCHEMA)
+
+
+def test_every_basis_of_the_registry_is_known_to_the_check() -> None:
+    from whencount import bases
+
+    assert set(configuration.BASES) == set(bases.BASES)
 
 
 def test_every_source_of_a_collection_declares_its_keys() -> None:

@@ -127,6 +127,8 @@ def answer_of(
             )
         ),
         statistics=Signs(30, 10, 2, 0.02),
+        length_added=Signs(32, 9, 1, 0.03),
+        idf_added=Signs(8, 30, 4, -0.01),
         by_collection=(("a", 0.05), ("b", 0.01), ("c", -0.01)),
         saturation=Correlation(rho, 42),
         saturation_within=Correlation(rho, 42),
@@ -140,6 +142,12 @@ def answer_of(
 
 def text(answer: Answer) -> str:
     return " ".join(words.sentences(answer)).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_what_length_and_idf_each_add_to_saturation_is_told() -> None:
+    told = text(answer_of((0.1, 0.6, 0.3)))
+    assert "length adds +0.030 to saturation (Q011 − Q010, up in 32 rows)" in told
+    assert "IDF then −0.010 (Q111 − Q011, up in 8)" in told
 
 
 @pytest.mark.parametrize(

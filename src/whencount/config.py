@@ -15,6 +15,9 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from whencount.errors import InputError
 
+BASES = ("identity", "gaussian", "pca", "kmeans", "pq", "rq", "sae")
+"""The names of `whencount.bases.BASES`, here so that a check imports no torch."""
+
 
 def load(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read a YAML configuration and validate it.
@@ -133,6 +136,8 @@ def _resolve(rules: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, 
 
 
 def _check_names(config: Mapping[str, Any]) -> None:
+    for basis in config["bases"]:
+        _must_be(basis, list(BASES), "bases", "basis")
     for basis in config["shared"]:
         _must_be(basis, list(config["bases"]), "shared", "basis")
         if "token" not in config["granularities"]:

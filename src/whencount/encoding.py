@@ -75,7 +75,7 @@ def encode_windows(
             yield ids, parts
 
     weights = iter(sizes.popleft, None)
-    for step in progress(steps(), total, f"encoding {noun}s", noun, weights=weights):
+    for step in progress(steps(), total, "encoding", noun, weights=weights):
         if step is not None:
             yield step
 

@@ -115,6 +115,8 @@ class Answer:
         gain: of `Q111 - Q000` over the rows.
         shares: largest first; undefined ones last.
         statistics: of `G = Q111 - Q010` over the rows.
+        length_added: of `Q011 - Q010` over the rows, what length adds to saturation.
+        idf_added: of `Q111 - Q011` over the rows, what IDF adds to the two.
         by_collection: mean G of every collection, largest first.
         saturation: Spearman of cv_x and phi_sat over the rows.
         saturation_within: the same after subtracting each collection's mean from both.
@@ -131,6 +133,8 @@ class Answer:
     gain: Signs
     shares: tuple[Share, ...]
     statistics: Signs
+    length_added: Signs
+    idf_added: Signs
     by_collection: tuple[tuple[str, float], ...]
     saturation: Correlation
     saturation_within: Correlation
@@ -171,6 +175,8 @@ def answer(
         gain=signs(reported["gain"]),
         shares=_overall(shares),
         statistics=signs(reported["collection_gain"]),
+        length_added=signs(reported["q011"] - reported["q010"]),
+        idf_added=signs(reported["q111"] - reported["q011"]),
         by_collection=tuple(
             sorted(
                 ((str(name), float(value)) for name, value in by_collection.items()),

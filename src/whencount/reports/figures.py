@@ -316,7 +316,7 @@ def ties(rows: pd.DataFrame, name: str = "ties") -> Drawing:
         name,
         figure,
         "Ties",
-        "Pooled PQ and RQ codes hold eight equal values, so many documents score alike. Left: the"
+        "Pooled PQ and RQ codes hold a few equal values, so many documents score alike. Left: the"
         " share of queries in which documents inside and outside the top ten have the same score."
         " Right: what the mean nDCG@10 would change if ties were broken at random (its expectation)"
         " and not by the order of the collection. Means over collections.",

@@ -116,7 +116,10 @@ def _statistics(answer: Answer) -> str:
     text = (
         "On top of saturation, the two collection statistics (IDF and length) help in"
         f" {found.up:,} of {plural(found.total, 'row')}, harm in {found.down:,} and change nothing"
-        f" in {found.same:,}; the mean of G = Q111 − Q010 is {signed(found.mean)}."
+        f" in {found.same:,}; the mean of G = Q111 − Q010 is {signed(found.mean)}. Of that, length"
+        f" adds {signed(answer.length_added.mean)} to saturation (Q011 − Q010, up in"
+        f" {answer.length_added.up:,} rows) and IDF then {signed(answer.idf_added.mean)}"
+        f" (Q111 − Q011, up in {answer.idf_added.up:,})."
     )
     helped = [item for item in answer.by_collection if item[1] > 0]
     harmed = [item for item in answer.by_collection if item[1] < 0][::-1]
