@@ -211,6 +211,7 @@ def test_featureless_query_counts_with_zero_and_unknown_documents_are_warned_of_
         "Warning: 1 of 3 queries have no feature; their rankings are empty",
         f"Warning: 1 judgements in {qrels} name documents that have no vector; they are kept, so"
         " that their queries cannot reach nDCG 1",
+        "Warning: only 3 evaluated queries: resampling so few says little, so read nothing into p",
     ]
     assert "3 of 3 queries evaluated" in result.stdout
     per_query = pd.read_parquet(tmp_path / "out/per_query.parquet")
@@ -393,3 +394,12 @@ def test_help_of_a_command_shows_examples(command: str) -> None:
 
 def test_unknown_command_is_refused() -> None:
     assert call("rank").exit_code == 2
+
+
+def test_few_queries_are_warned_of(tmp_path: Path) -> None:
+    qrels = write_qrels(tmp_path / "qrels", SMALL_QRELS)
+    arguments = [*inputs(tmp_path, SMALL), "--qrels", qrels, "--out", tmp_path / "out", "--json"]
+    result = call("decompose", *arguments)
+    assert "Warning: only" in result.stderr
+    assert "read nothing into p" in result.stderr
+    json.loads(result.stdout)

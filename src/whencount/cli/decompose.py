@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from whencount.decomposition import Decomposition
 
 
+_FEW_QUERIES = 20
+"""Below this a bootstrap over queries is told to say little."""
+
+
 @click.command(
     epilog="""\b
 Examples:
@@ -101,6 +105,11 @@ def decompose(
         )
     if result.unknown_queries:
         warn(f"{result.unknown_queries} queries in {qrels} have no vector; they are left out")
+    if len(result.query_ids) < _FEW_QUERIES:
+        warn(
+            f"only {len(result.query_ids)} evaluated queries: resampling so few says little, so"
+            " read nothing into p"
+        )
     if as_json:
         import orjson
 
