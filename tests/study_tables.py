@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from whencount import attribution
 from whencount.config import load
 from whencount.grid import Cell, Job, Representation, expand
+from whencount.rows import row_keys
 from whencount.scoring import CONFIGURATIONS
 from whencount.significance import significance
 from whencount.tables import write_table
@@ -56,7 +57,7 @@ def study_tables(config: Mapping[str, Any] | None = None, seed: int = 0) -> Stud
         for cell, families in cells.items():
             random = np.random.default_rng([seed, *f"{job.name}{cell}".encode()])
             quality = _quality(job, cell, random)
-            row = _names(job, cell) | {"families": " ".join(families), "queries": QUERIES}
+            row = row_keys(job, cell) | {"families": " ".join(families), "queries": QUERIES}
             row |= {f"q{c}": quality[:, n].mean() for n, c in enumerate(CONFIGURATIONS)}
             tied = _is_tied(job.representation)
             for c in CONFIGURATIONS:
@@ -67,7 +68,7 @@ def study_tables(config: Mapping[str, Any] | None = None, seed: int = 0) -> Stud
             if "primary" in families:
                 block = pd.DataFrame(quality, columns=list(attribution.QUALITY_COLUMNS))
                 block["query_id"] = [f"q{n}" for n in range(QUERIES)]
-                per_query.append(block.assign(**_names(job, cell)))
+                per_query.append(block.assign(**row_keys(job, cell)))
     frame = pd.DataFrame(rows).astype({"query_budget": "Int64", "document_budget": "Int64"})
     frame = pd.concat([frame, attribution.targets(frame)], axis=1)
     keys = ["representation", "budget", "k1", "b", "seed", "control"]
@@ -76,24 +77,6 @@ def study_tables(config: Mapping[str, Any] | None = None, seed: int = 0) -> Stud
     return StudyTables(
         frame, tested, attribution.share_table(reported, draws=200), _references(config, seed)
     )
-
-
-def _names(job: Job, cell: Cell) -> dict[str, Any]:
-    representation = Representation.parse(job.representation)
-    query_budget, document_budget = cell.budgets
-    return {
-        "representation": job.representation,
-        "basis": representation.basis + ("_shared" if representation.shared else ""),
-        "granularity": representation.granularity,
-        "collection": job.collection,
-        "budget": cell.budget,
-        "query_budget": query_budget,
-        "document_budget": document_budget,
-        "k1": cell.k1,
-        "b": cell.b,
-        "seed": job.seed,
-        "control": cell.control,
-    }
 
 
 def _is_tied(name: str) -> bool:

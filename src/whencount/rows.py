@@ -132,9 +132,13 @@ def score_cells(
                 queries.cap(query_budget),
             )
         _, capped_documents, capped_queries = capped
-        statistics = collection_statistics(capped_documents)
         parameters = [Parameters(cell.k1, cell.b) for cell in members]
-        frequency = controlled_frequency(statistics, control, seed)
+        # The search counts the true frequencies itself.
+        frequency = (
+            controlled_frequency(collection_statistics(capped_documents), control, seed)
+            if control
+            else None
+        )
         rankings = search(
             capped_documents,
             capped_queries,
@@ -172,6 +176,25 @@ def score_cells(
     return results
 
 
+def row_keys(job: Job, cell: Cell) -> dict[str, Any]:
+    """What names the row of a cell: the columns KEYS."""
+    representation = Representation.parse(job.representation)
+    query_budget, document_budget = cell.budgets
+    return {
+        "representation": job.representation,
+        "basis": representation.basis + ("_shared" if representation.shared else ""),
+        "granularity": representation.granularity,
+        "collection": job.collection,
+        "budget": cell.budget,
+        "query_budget": query_budget,
+        "document_budget": document_budget,
+        "k1": cell.k1,
+        "b": cell.b,
+        "seed": job.seed,
+        "control": cell.control,
+    }
+
+
 def tables(
     job: Job,
     results: Mapping[Cell, CellResult],
@@ -181,23 +204,9 @@ def tables(
     """The rows and the per-query qualities of a job as tables; docs/tables.md has the columns."""
     import pandas as pd
 
-    representation = Representation.parse(job.representation)
     rows, per_query = [], []
     for cell in sorted(results):
-        query_budget, document_budget = cell.budgets
-        names = {
-            "representation": job.representation,
-            "basis": representation.basis + ("_shared" if representation.shared else ""),
-            "granularity": representation.granularity,
-            "collection": job.collection,
-            "budget": cell.budget,
-            "query_budget": query_budget,
-            "document_budget": document_budget,
-            "k1": cell.k1,
-            "b": cell.b,
-            "seed": job.seed,
-            "control": cell.control,
-        }
+        names = row_keys(job, cell)
         rows.append(names | results[cell].row)
         block = pd.DataFrame(
             results[cell].per_query[evaluated],
