@@ -63,3 +63,15 @@ def test_a_shared_dictionary_is_fitted_on_token_states() -> None:
 def test_budgets_parse_to_query_and_document_limits() -> None:
     assert grid.parse_budget("16/64") == (16, 64)
     assert grid.parse_budget("native") == (None, None)
+
+
+def test_every_basis_has_the_family_of_the_study(full: dict[str, Any]) -> None:
+    """Study, section 2."""
+    assert set(grid.BASIS_FAMILIES) == {*configuration.BASES, "sae_shared"}
+    assert [grid.basis_family(basis) for basis in configuration.BASES] == [
+        *["linear"] * 3,
+        "clustered",
+        *["quantised"] * 2,
+        "learned",
+    ]
+    assert grid.basis_family("splade") == "splade"

@@ -11,6 +11,23 @@ from whencount.config import representation_names
 RANDOM_BASES = frozenset({"gaussian", "kmeans", "pq", "rq", "sae"})
 """Bases whose fit draws random numbers; the others are fitted with seed 0 only."""
 
+BASIS_FAMILIES: Mapping[str, str] = {
+    "identity": "linear",
+    "gaussian": "linear",
+    "pca": "linear",
+    "kmeans": "clustered",
+    "pq": "quantised",
+    "rq": "quantised",
+    "sae": "learned",
+    "sae_shared": "learned",
+}
+"""The family of each basis, as the column `basis` of rows.parquet names it (study, section 2)."""
+
+
+def basis_family(basis: str) -> str:
+    """The family of a basis; one of no family, an external one say, is a family of its own."""
+    return BASIS_FAMILIES.get(basis, basis)
+
 
 @dataclass(frozen=True, order=True)
 class Representation:
