@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
     rules = yaml.safe_load(Path(schema).read_text())
     checked: dict[str, Any] = copy.deepcopy(dict(config))
     _refuse_not_finite(checked, [])
+    _add_folders(checked)
+    _name_sources(checked, rules)
     error = best_match(Draft202012Validator(rules).iter_errors(checked))
     if error is not None:
         raise InputError(_sentence(error))
@@ -56,12 +59,65 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
 
 
 def representation_names(config: Mapping[str, Any]) -> list[str]:
-    """Every `basis_granularity`, then `basis_shared_granularity` for the shared bases."""
+    """Every `basis_granularity`, `basis_shared_granularity` of the shared, `name_external`."""
     names = [f"{basis}_{grain}" for basis in config["bases"] for grain in config["granularities"]]
     names += [
         f"{basis}_shared_{grain}" for basis in config["shared"] for grain in config["granularities"]
     ]
+    names += [f"{name}_external" for name in config.get("external", {})]
     return names
+
+
+def _add_folders(config: dict[str, Any]) -> None:
+    """Turn every folder of `folders` into a collection of source `beir`, named after it.
+
+    The key is emptied, so that a checked configuration can be checked again.
+    """
+    folders, collections = config.get("folders"), config.get("collections")
+    if not isinstance(folders, list) or not isinstance(collections, dict):
+        return
+    for folder in folders:
+        if not isinstance(folder, str):
+            continue
+        name = re.sub(r"[^a-z0-9_-]+", "-", Path(folder).resolve().name.lower()).strip("-_")
+        if not name or name in collections:
+            raise InputError(
+                f"configuration, folders: {folder!r} would be called {name!r}, which is taken or"
+                " empty; give it under collections with a name of its own"
+            )
+        collections[name] = {"source": "beir", "path": folder}
+    if all(isinstance(folder, str) for folder in folders):
+        config["folders"] = []
+
+
+def _name_sources(config: dict[str, Any], rules: Mapping[str, Any]) -> None:
+    """Where a collection has no source, its own name tells it: a source, or a published one."""
+    collections = config.get("collections")
+    if not isinstance(collections, dict):
+        return
+    entry = rules["properties"]["collections"]["additionalProperties"]
+    sources = entry["properties"]["source"]["enum"]
+    for name in [name for name, options in collections.items() if options is None]:
+        collections[name] = {}
+    for name, options in collections.items():
+        if not isinstance(options, dict):
+            continue
+        wanted = options.get("id", name) if options.get("source") == "published" else name
+        if options.get("source", "published") != "published" or wanted in sources:
+            if "source" not in options:
+                options["source"] = name
+            continue
+        from whencount.collections.catalogue import PUBLISHED
+
+        known = [*PUBLISHED, *([] if "source" in options else sources)]
+        if wanted not in PUBLISHED:
+            near = difflib.get_close_matches(str(wanted), known, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise InputError(
+                f"configuration, collections.{name}: no published collection is called"
+                f" {wanted!r}{hint}; give it a source, or name one of {', '.join(known)}"
+            )
+        options["source"] = "published"
 
 
 def _where(path: Iterator[Any] | Any) -> str:
@@ -153,6 +209,7 @@ def _check_names(config: Mapping[str, Any]) -> None:
         for key, names in known.items():
             for name in cells.get(key, []):
                 _must_be(name, names, f"families.{family}.{key}", key[:-1])
+    _check_references(config)
     statistics = config["statistics"]
     _must_be(statistics["family"], list(config["families"]), "statistics.family", "family")
     for name in statistics.get("collections", []):
@@ -164,6 +221,22 @@ def _check_names(config: Mapping[str, Any]) -> None:
             raise InputError(
                 f"configuration, collections.{name}.corpus: {corpus!r} borrows its documents"
                 f" itself; name {config['collections'][corpus]['corpus']!r}"
+            )
+
+
+def _check_references(config: Mapping[str, Any]) -> None:
+    references = config["references"]
+    missing = [name for name in ("bm25", "dense") if name not in references]
+    if "rrf" in references and missing:
+        raise InputError(
+            f"configuration, references.rrf: it fuses bm25 and dense; add {missing[0]}, or take"
+            " rrf out"
+        )
+    for name in config["external"]:
+        if name in references or name in config["bases"]:
+            raise InputError(
+                f"configuration, external.{name}: a reference or a basis is called so already;"
+                " give it another name"
             )
 
 

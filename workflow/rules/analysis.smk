@@ -84,3 +84,32 @@ rule reference_quality:
     shell:
         "whencount stage reference-quality --collections {params.collections:q}"
         " --out {output} {input.runs} 2>&1 | tee {log}"
+
+
+rule predictors:
+    input:
+        rows=f"{RESULTS}/rows.parquet",
+    output:
+        predictors=f"{RESULTS}/predictors.parquet",
+        predictions=f"{RESULTS}/predictions.parquet",
+        decisions=f"{RESULTS}/decisions.parquet",
+        notes=f"{RESULTS}/prediction_notes.json",
+    log:
+        f"{RESULTS}/logs/predictors.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/predictors.tsv"
+    conda:
+        "../../envs/statistics.yaml"
+    threads: 2
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
+    message:
+        "predicting from what an index shows without labels"
+    shell:
+        "whencount stage predictors --rows {input.rows} --options {params.options:q}"
+        " --predictors {output.predictors} --predictions {output.predictions}"
+        " --decisions {output.decisions} --notes {output.notes} --threads {threads}"
+        " 2>&1 | tee {log}"

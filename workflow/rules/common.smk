@@ -25,7 +25,10 @@ JOBS = grid.expand(STUDY)
 COLLECTIONS = sorted({job.collection for job in JOBS})
 CORPUS = {name: STUDY["collections"][name].get("corpus", name) for name in COLLECTIONS}
 SHARDS = {name: STUDY["collections"][name]["shards"] for name in set(CORPUS.values())}
-REFERENCES = sorted(STUDY["references"])
+EXTERNAL = STUDY["external"]
+REFERENCES = sorted([*STUDY["references"], *EXTERNAL])
+# Those whose top ten stand in for relevance labels.
+PSEUDO = [name for name in ("bm25", "dense", "rrf") if name in STUDY["references"]]
 TABLES = [
     *[
         f"{RESULTS}/{name}.parquet"
@@ -46,7 +49,8 @@ wildcard_constraints:
     collection="[a-z0-9][a-z0-9_-]*",
     corpus="[a-z0-9][a-z0-9_-]*",
     granularity="pooled|token",
-    representation="[a-z0-9_]+_(pooled|token)",
+    external="[a-z][a-z0-9]*",
+    representation="[a-z0-9_]+_(pooled|token|external)",
     seed="[0-9]+",
     shard="[0-9]+",
     shards="[0-9]+",
@@ -73,11 +77,17 @@ def corpus_to_borrow(collection):
     return [] if corpus == collection else f"{RESULTS}/collections/{corpus}"
 
 
+def external_of(representation):
+    """`splade` of `splade_external`; None for a representation that a basis makes."""
+    name, granularity = representation.rsplit("_", 1)
+    return name if granularity == "external" else None
+
+
 def representations_of(collections):
     """{name.seedN: path of the fitted basis} for every representation that the collections use."""
     found = {}
     for job in JOBS:
-        if job.collection in collections:
+        if job.collection in collections and external_of(job.representation) is None:
             name = f"{job.representation}.seed{job.seed}"
             found[name] = f"{RESULTS}/bases/{name}"
     return found
@@ -87,13 +97,29 @@ def representations_of_corpus(corpus):
     return representations_of([name for name in COLLECTIONS if CORPUS[name] == corpus])
 
 
-def document_vectors(corpus):
+def vectors_folder(name, representation):
+    external = external_of(representation) if representation else None
+    return f"{RESULTS}/vectors/{name}" + (f"/{external}" if external else "")
+
+
+def document_vectors(corpus, representation=None):
     """The folders of a corpus's vectors, one per shard, in the order of the corpus."""
     shards = SHARDS[corpus]
     return [
-        f"{RESULTS}/vectors/{corpus}/documents.{shard}of{shards}"
+        f"{vectors_folder(corpus, representation)}/documents.{shard}of{shards}"
         for shard in range(shards)
     ]
+
+
+def query_vectors(collection, representation=None):
+    return f"{vectors_folder(collection, representation)}/queries"
+
+
+def pseudo_labels(collection):
+    """{reference: its run} of the references whose top ten stand in for labels."""
+    return {
+        name: f"{RESULTS}/references/{name}.{collection}.parquet" for name in PSEUDO
+    }
 
 
 def maximum_stored(name):

@@ -1,4 +1,5 @@
-# References: rankings by text BM25 and by the dense encoder, to stand the rows beside.
+# References: rankings by text BM25, by the dense encoder, by the fusion of the two and by sparse
+# encoders of others. They stand beside the rows, and their top ten stand in for labels.
 
 
 rule bm25:
@@ -53,3 +54,72 @@ rule dense:
         "whencount stage dense --queries {input.queries}"
         " --collection {input.collection} --depth {params.depth}"
         " --threads {threads} --out {output} {input.documents} 2>&1 | tee {log}"
+
+
+rule rrf:
+    input:
+        runs=[
+            f"{RESULTS}/references/{name}.{{collection}}.parquet"
+            for name in ("bm25", "dense")
+        ],
+        collection=f"{RESULTS}/collections/{{collection}}",
+    output:
+        f"{RESULTS}/references/rrf.{{collection}}.parquet",
+    log:
+        f"{RESULTS}/logs/rrf/{{collection}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/rrf/{{collection}}.tsv"
+    conda:
+        "../../envs/search.yaml"
+    threads: 1
+    resources:
+        mem_mb=8000,
+        runtime=60,
+    params:
+        k=STUDY["references"].get("rrf", {}).get("k", 60),
+        fused=STUDY["references"].get("rrf", {}).get("depth", 100),
+        depth=STUDY["search"]["depth"],
+    message:
+        "fusing text BM25 and the dense ranking of {wildcards.collection}"
+    shell:
+        "whencount stage rrf --collection {input.collection} --k {params.k}"
+        " --fused {params.fused} --depth {params.depth} --out {output}"
+        " {input.runs} 2>&1 | tee {log}"
+
+
+if EXTERNAL:
+
+    rule external_run:
+        input:
+            documents=lambda wildcards: document_vectors(
+                CORPUS[wildcards.collection], f"{wildcards.external}_external"
+            ),
+            queries=lambda wildcards: query_vectors(
+                wildcards.collection, f"{wildcards.external}_external"
+            ),
+            collection=f"{RESULTS}/collections/{{collection}}",
+        output:
+            f"{RESULTS}/references/{{external}}.{{collection}}.parquet",
+        log:
+            f"{RESULTS}/logs/external_run/{{external}}.{{collection}}.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/external_run/{{external}}.{{collection}}.tsv"
+        wildcard_constraints:
+            external="|".join(EXTERNAL),
+        conda:
+            "../../envs/search.yaml"
+        threads: 1
+        resources:
+            mem_mb=lambda wildcards: (
+                8000 if SHARDS[CORPUS[wildcards.collection]] == 1 else 48000
+            ),
+            runtime=240,
+        params:
+            depth=STUDY["search"]["depth"],
+        message:
+            "ranking {wildcards.collection} by the inner product of {wildcards.external}"
+        shell:
+            "whencount stage external-run --representation {wildcards.external}_external"
+            " --queries {input.queries} --collection {input.collection}"
+            " --depth {params.depth} --threads {threads} --out {output}"
+            " {input.documents} 2>&1 | tee {log}"

@@ -3,9 +3,14 @@
 
 rule score:
     input:
-        documents=lambda wildcards: document_vectors(CORPUS[wildcards.collection]),
-        queries=f"{RESULTS}/vectors/{{collection}}/queries",
+        documents=lambda wildcards: document_vectors(
+            CORPUS[wildcards.collection], wildcards.representation
+        ),
+        queries=lambda wildcards: query_vectors(
+            wildcards.collection, wildcards.representation
+        ),
         collection=f"{RESULTS}/collections/{{collection}}",
+        references=lambda wildcards: list(pseudo_labels(wildcards.collection).values()),
     output:
         rows=f"{RESULTS}/rows/{{representation}}.{{collection}}.seed{{seed}}.parquet",
         per_query=f"{RESULTS}/per_query/{{representation}}.{{collection}}.seed{{seed}}.parquet",
@@ -24,6 +29,8 @@ rule score:
         runtime=240,
     params:
         cells=cells_of,
+        corpus=lambda wildcards: CORPUS[wildcards.collection],
+        references=lambda wildcards: as_json(pseudo_labels(wildcards.collection)),
         depth=STUDY["search"]["depth"],
         study_seed=STUDY["seed"],
     message:
@@ -31,7 +38,8 @@ rule score:
     shell:
         "whencount stage score --representation {wildcards.representation}"
         " --collection-name {wildcards.collection} --seed {wildcards.seed}"
-        " --queries {input.queries}"
+        " --corpus {params.corpus} --queries {input.queries}"
+        " --references {params.references:q}"
         " --collection {input.collection} --cells {params.cells:q}"
         " --depth {params.depth} --study-seed {params.study_seed} --threads {threads}"
         " --rows {output.rows} --per-query {output.per_query} {input.documents} 2>&1 | tee {log}"
@@ -58,6 +66,7 @@ rule collect:
                 "bases": sorted(STUDY["bases"]),
                 "granularities": STUDY["granularities"],
                 "shared": STUDY["shared"],
+                "external": {name: {} for name in EXTERNAL},
                 "collections": sorted(STUDY["collections"]),
                 "families": STUDY["families"],
             }

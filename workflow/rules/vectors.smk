@@ -67,3 +67,62 @@ rule encode_queries:
         " --collection {input.collection} --side query"
         " --representations {params.representations:q} --maximum-stored {params.maximum_stored}"
         " --threads {threads} --out {output} 2>&1 | tee {log}"
+
+
+rule encode_external_documents:
+    input:
+        corpus=f"{RESULTS}/collections/{{corpus}}",
+    output:
+        directory(
+            f"{RESULTS}/vectors/{{corpus}}/{{external}}/documents.{{shard}}of{{shards}}"
+        ),
+    log:
+        f"{RESULTS}/logs/encode_external/{{external}}.{{corpus}}.{{shard}}of{{shards}}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/encode_external/{{external}}.{{corpus}}.{{shard}}of{{shards}}.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    resources:
+        mem_mb=16000,
+        runtime=720,
+        gpu=1,
+    params:
+        encoder=lambda wildcards: as_json(EXTERNAL[wildcards.external]),
+        maximum_stored=lambda wildcards: maximum_stored(wildcards.corpus),
+    message:
+        "encoding the documents of {wildcards.corpus} by {wildcards.external}, shard {wildcards.shard} of {wildcards.shards}"
+    shell:
+        "whencount stage encode-external --encoder {params.encoder:q}"
+        " --collection {input.corpus} --side passage"
+        " --representation {wildcards.external}_external"
+        " --shard {wildcards.shard} --shards {wildcards.shards}"
+        " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2>&1 | tee {log}"
+
+
+rule encode_external_queries:
+    input:
+        collection=f"{RESULTS}/collections/{{collection}}",
+    output:
+        directory(f"{RESULTS}/vectors/{{collection}}/{{external}}/queries"),
+    log:
+        f"{RESULTS}/logs/encode_external/{{external}}.{{collection}}.queries.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/encode_external/{{external}}.{{collection}}.queries.tsv"
+    conda:
+        "../../envs/encode.yaml"
+    threads: 2
+    resources:
+        mem_mb=16000,
+        runtime=120,
+        gpu=1,
+    params:
+        encoder=lambda wildcards: as_json(EXTERNAL[wildcards.external]),
+        maximum_stored=lambda wildcards: maximum_stored(wildcards.collection),
+    message:
+        "encoding the queries of {wildcards.collection} by {wildcards.external}"
+    shell:
+        "whencount stage encode-external --encoder {params.encoder:q}"
+        " --collection {input.collection} --side query"
+        " --representation {wildcards.external}_external"
+        " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2>&1 | tee {log}"

@@ -1,0 +1,44 @@
+"""`whencount stage ...`: the steps that the workflow runs, one command per rule.
+
+Each reads files, calls one library function, and writes its output whole or not at all.
+"""
+
+from __future__ import annotations
+
+import click
+
+from whencount.cli.lazy import LazyGroup
+
+_HERE = "whencount.cli.stages"
+
+STAGES = {
+    "collection": (f"{_HERE}.vectors:collection", "Read and check a collection."),
+    "fit-text": (f"{_HERE}.vectors:fit_text", "Choose the passages that bases are fitted on."),
+    "fit-states": (f"{_HERE}.vectors:fit_states", "Encode the fit passages, keep their states."),
+    "fit-basis": (f"{_HERE}.vectors:fit_basis", "Fit a basis and find its scale."),
+    "encode": (f"{_HERE}.vectors:encode", "Encode a shard of texts as all representations."),
+    "encode-external": (
+        f"{_HERE}.vectors:encode_external",
+        "Encode a shard of texts by a sparse encoder of others.",
+    ),
+    "bm25": (f"{_HERE}.rankings:bm25", "Rank a collection by text BM25."),
+    "dense": (f"{_HERE}.rankings:dense", "Rank a collection by the encoder's pooled states."),
+    "rrf": (f"{_HERE}.rankings:rrf", "Fuse the rankings of references."),
+    "external-run": (
+        f"{_HERE}.rankings:external_run",
+        "Rank a collection by the inner product of external vectors.",
+    ),
+    "score": (f"{_HERE}.rankings:score", "Score one representation of one collection."),
+    "collect": (f"{_HERE}.rankings:collect", "Gather the rows of all jobs in one table."),
+    "significance": (f"{_HERE}.analysis:significance", "Bootstrap the reported rows."),
+    "shares": (f"{_HERE}.analysis:shares", "Share the gain out among the three switches."),
+    "reference-quality": (f"{_HERE}.analysis:reference_quality", "Measure the references."),
+    "predictors": (f"{_HERE}.analysis:predictors", "Predict the targets from label-free columns."),
+    "hypotheses": (f"{_HERE}.analysis:hypotheses", "Test registered hypotheses."),
+    "report": (f"{_HERE}.pages:report", "Run a report notebook and render its page."),
+}
+
+
+@click.group(cls=LazyGroup, commands_at=STAGES)
+def stage() -> None:
+    """Run one step of the workflow (the rules in workflow/rules call these)."""

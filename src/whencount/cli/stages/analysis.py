@@ -1,0 +1,106 @@
+"""Steps from rows to tables: tests, shares, quality of references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whencount.cli.stages.options import FILE, JSON, held_threads, write_table
+
+
+@click.command()
+@click.option("--rows", type=FILE, required=True)
+@click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
+@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
+@click.argument("per_query", type=FILE, nargs=-1, required=True)
+def significance(
+    rows: Path, options: dict[str, Any], out: Path, per_query: tuple[Path, ...]
+) -> None:
+    """Bootstrap the reported rows over queries, with Holm's correction."""
+    import pandas as pd
+
+    from whencount import significance as library
+    from whencount.rows import CELL_KEYS, reported, row_names
+    from whencount.tables import read_table
+
+    table = reported(read_table(rows), options["family"], options.get("collections"))
+    paths = {path.name: path for path in per_query}
+    details = pd.concat(
+        [
+            read_table(paths[f"{name}.parquet"]).assign(**keys)
+            for name, keys in row_names(table).items()
+        ]
+    )
+    names = [name for name in CELL_KEYS if name != "collection"]
+    wanted = details.merge(table[list(CELL_KEYS)], on=list(CELL_KEYS))
+    result = library.significance(wanted, names, draws=options["draws"], seed=options["seed"])
+    write_table(result, out)
+
+
+@click.command()
+@click.option("--rows", type=FILE, required=True)
+@click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
+@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
+def shares(rows: Path, options: dict[str, Any], out: Path) -> None:
+    """Share the gain out among the three switches, with intervals."""
+    from whencount import attribution
+    from whencount.rows import reported
+    from whencount.tables import read_table
+
+    table = reported(read_table(rows), options["family"], options.get("collections"))
+    write_table(
+        attribution.share_table(table, draws=options["share_draws"], seed=options["seed"]), out
+    )
+
+
+@click.command("reference-quality")
+@click.option("--collections", type=JSON, required=True, help='{"name": "prepared folder"}')
+@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
+@click.argument("runs", type=FILE, nargs=-1, required=True)
+def reference_quality(collections: dict[str, str], out: Path, runs: tuple[Path, ...]) -> None:
+    """Measure the references; a run is called `REFERENCE.COLLECTION.parquet`."""
+    from whencount import references
+    from whencount.collections import load_prepared
+
+    prepared = {name: load_prepared(folder) for name, folder in collections.items()}
+    write_table(references.quality(runs, prepared), out)
+
+
+@click.command()
+@click.option("--rows", type=FILE, required=True)
+@click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
+@click.option("--predictors", "scores", type=FILE, required=True, help="Parquet table to write.")
+@click.option("--predictions", type=FILE, required=True, help="Parquet table to write.")
+@click.option("--decisions", type=FILE, required=True, help="Parquet table to write.")
+@click.option("--notes", type=FILE, required=True, help="JSON list to write: what was left out.")
+@click.option("--threads", type=int, required=True)
+def predictors(
+    rows: Path,
+    options: dict[str, Any],
+    scores: Path,
+    predictions: Path,
+    decisions: Path,
+    notes: Path,
+    threads: int,
+) -> None:
+    """Predict the targets from columns that need no label; apply the decision rule."""
+    with held_threads(threads):
+        import json
+
+        from whencount import prediction
+        from whencount.files import atomic_file
+        from whencount.tables import read_table
+
+        table = read_table(rows)
+        if options.get("collections"):
+            table = table[table["collection"].isin(options["collections"])]
+        found = prediction.predict(table, primary_family=options["family"], seed=options["seed"])
+        primary = table[table["families"].str.split().map(lambda of: options["family"] in of)]
+        decided = prediction.decisions(primary, draws=options["share_draws"], seed=options["seed"])
+        with atomic_file(notes) as temporary:
+            temporary.write_text(json.dumps(list(found.notes), indent=1) + "\n", encoding="utf-8")
+        write_table(decided, decisions)
+        write_table(found.predictions, predictions)
+        write_table(found.predictors, scores)

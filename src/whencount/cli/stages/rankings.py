@@ -1,0 +1,197 @@
+"""Steps from vectors to rows: references and scoring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whencount.cli.stages.options import FILE, JSON, JSON_LIST, held_threads, write_table
+
+
+@click.command()
+@click.option("--collection", type=FILE, required=True)
+@click.option("--k1", type=float, required=True)
+@click.option("--b", type=float, required=True)
+@click.option("--depth", type=int, required=True)
+@click.option("--threads", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
+def bm25(collection: Path, k1: float, b: float, depth: int, threads: int, out: Path) -> None:
+    """Rank a collection by text BM25."""
+    with held_threads(threads):
+        from whencount import references
+        from whencount.collections import load_prepared
+        from whencount.scoring import Parameters
+
+        prepared = load_prepared(collection)
+        run = references.bm25(prepared, Parameters(k1, b), depth=depth)
+        references.write_run(run, prepared, out)
+
+
+@click.command()
+@click.option("--queries", type=FILE, required=True)
+@click.option("--collection", type=FILE, required=True)
+@click.option("--depth", type=int, required=True)
+@click.option("--threads", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
+@click.argument("documents", type=FILE, nargs=-1, required=True)
+def dense(
+    documents: tuple[Path, ...],
+    queries: Path,
+    collection: Path,
+    depth: int,
+    threads: int,
+    out: Path,
+) -> None:
+    """Rank a collection by the cosine of the encoder's pooled states."""
+    with held_threads(threads):
+        import numpy as np
+
+        from whencount import references
+        from whencount.collections import load_prepared
+
+        prepared = load_prepared(collection)
+        shards = [np.load(folder / "states.npy", mmap_mode="r") for folder in documents]
+        states = np.load(queries / "states.npy", mmap_mode="r")
+        run = references.dense(shards, states, depth=depth)
+        references.write_run(run, prepared, out)
+
+
+@click.command()
+@click.option("--collection", type=FILE, required=True)
+@click.option("--k", type=float, required=True, help="Of 1 / (k + rank).")
+@click.option("--fused", type=int, required=True, help="How deep each ranking is fused.")
+@click.option("--depth", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
+@click.argument("runs", type=FILE, nargs=-1, required=True)
+def rrf(
+    collection: Path, k: float, fused: int, depth: int, out: Path, runs: tuple[Path, ...]
+) -> None:
+    """Fuse the rankings of references by reciprocal rank."""
+    from whencount import references
+    from whencount.collections import load_prepared
+
+    prepared = load_prepared(collection)
+    fusion = references.fuse(
+        [references.read_run(path, prepared) for path in runs], k=k, fused=fused, depth=depth
+    )
+    references.write_run(fusion, prepared, out)
+
+
+@click.command("external-run")
+@click.option("--representation", required=True, help="splade_external, say.")
+@click.option("--queries", type=FILE, required=True)
+@click.option("--collection", type=FILE, required=True)
+@click.option("--depth", type=int, required=True)
+@click.option("--threads", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
+@click.argument("documents", type=FILE, nargs=-1, required=True)
+def external_run(
+    representation: str,
+    documents: tuple[Path, ...],
+    queries: Path,
+    collection: Path,
+    depth: int,
+    threads: int,
+    out: Path,
+) -> None:
+    """Rank a collection by the inner product of external vectors, all weights kept."""
+    with held_threads(threads):
+        from whencount import references
+        from whencount.collections import load_prepared
+        from whencount.scoring import CONFIGURATIONS
+        from whencount.search import search
+        from whencount.vectors import SparseVectors
+
+        prepared = load_prepared(collection)
+        name = f"{representation}.seed0"
+        rankings = search(
+            SparseVectors.concatenate([SparseVectors.load(folder / name) for folder in documents]),
+            SparseVectors.load(queries / name),
+            depth=depth,
+            configurations=CONFIGURATIONS[:1],
+            threads=threads,
+        )
+        run = references.run_of_rankings(
+            rankings.positions[0, 0], rankings.scores[0, 0], rankings.counts[0, 0]
+        )
+        references.write_run(run, prepared, out)
+
+
+@click.command()
+@click.option("--representation", required=True)
+@click.option("--collection-name", required=True)
+@click.option("--corpus", required=True, help="The collection whose documents it has.")
+@click.option("--references", type=JSON, default="{}", help='{"bm25": "its run", ...}')
+@click.option("--seed", type=int, required=True)
+@click.option("--queries", type=FILE, required=True)
+@click.option("--collection", type=FILE, required=True)
+@click.option("--cells", type=JSON_LIST, required=True, help="[[budget, k1, b, control], ...]")
+@click.option("--depth", type=int, required=True)
+@click.option("--study-seed", type=int, required=True)
+@click.option("--threads", type=int, required=True)
+@click.option("--rows", type=FILE, required=True, help="Parquet table to write.")
+@click.option("--per-query", type=FILE, required=True, help="Parquet table to write.")
+@click.argument("documents", type=FILE, nargs=-1, required=True)
+def score(
+    representation: str,
+    collection_name: str,
+    corpus: str,
+    references: dict[str, str],
+    seed: int,
+    documents: tuple[Path, ...],
+    queries: Path,
+    collection: Path,
+    cells: list[list[Any]],
+    depth: int,
+    study_seed: int,
+    threads: int,
+    rows: Path,
+    per_query: Path,
+) -> None:
+    """Score every cell of one representation of one collection."""
+    with held_threads(threads):
+        from whencount import rows as library
+        from whencount.collections import load_prepared
+        from whencount.grid import Cell, Job
+        from whencount.measures import Judgements
+        from whencount.references import read_run
+        from whencount.vectors import SparseVectors
+
+        job = Job(representation, collection_name, seed)
+        name = f"{representation}.seed{seed}"
+        prepared = load_prepared(collection)
+        judgements = Judgements.from_qrels(
+            prepared.qrels, prepared.query_ids, prepared.document_ids
+        )
+        results = library.score_cells(
+            [SparseVectors.load(folder / name) for folder in documents],
+            SparseVectors.load(queries / name),
+            judgements,
+            [Cell(str(budget), float(k1), float(b), control) for budget, k1, b, control in cells],
+            depth=depth,
+            seed=library.derived_seed(study_seed, job.name, "control"),
+            threads=threads,
+            references={
+                reference: read_run(path, prepared).matrices(len(prepared.queries), 10)[0]
+                for reference, path in references.items()
+            },
+        )
+        table, details = library.tables(
+            job, results, prepared.query_ids, judgements.evaluated, corpus=corpus
+        )
+        write_table(details, per_query)
+        write_table(table, rows)
+
+
+@click.command()
+@click.option("--grid", type=JSON, required=True, help="What the families are, as in the config.")
+@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
+@click.argument("tables", type=FILE, nargs=-1, required=True)
+def collect(grid: dict[str, Any], out: Path, tables: tuple[Path, ...]) -> None:
+    """Gather the rows of all jobs in one table."""
+    from whencount import rows
+    from whencount.tables import read_table
+
+    write_table(rows.collect([read_table(path) for path in tables], grid), out)

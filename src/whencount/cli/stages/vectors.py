@@ -1,0 +1,183 @@
+"""Steps from text to vectors: collections, fit passages, bases, encoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from whencount.cli.stages.options import FILE, JSON, held_threads
+
+
+@click.command()
+@click.option("--name", required=True, help="What the collection is called.")
+@click.option("--source", type=JSON, required=True, help="Where it comes from, as in the config.")
+@click.option("--corpus", type=FILE, help="Prepared collection whose documents this one shares.")
+@click.option("--out", type=FILE, required=True, help="Folder to write.")
+def collection(name: str, source: dict[str, Any], corpus: Path | None, out: Path) -> None:
+    """Read and check a collection."""
+    from whencount.collections import open_collection, prepare
+
+    prepare(open_collection(name, source), out, corpus=corpus)
+
+
+@click.command("fit-text")
+@click.option("--source", type=JSON, required=True, help="Where the passages come from.")
+@click.option("--seed", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Folder to write.")
+def fit_text(source: dict[str, Any], seed: int, out: Path) -> None:
+    """Choose the passages that the bases are fitted on."""
+    from whencount.collections import open_fit_passages, prepare_passages
+
+    prepare_passages(open_fit_passages(source, seed), out)
+
+
+@click.command("fit-states")
+@click.option("--encoder", type=JSON, required=True, help="The encoder, as in the config.")
+@click.option("--passages", type=FILE, required=True)
+@click.option("--options", type=JSON, required=True, help="The options of `fit` in the config.")
+@click.option("--seed", type=int, required=True)
+@click.option("--threads", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Folder to write.")
+def fit_states(
+    encoder: dict[str, Any],
+    passages: Path,
+    options: dict[str, Any],
+    seed: int,
+    threads: int,
+    out: Path,
+) -> None:
+    """Encode the fit passages and keep the states that bases are fitted on."""
+    with held_threads(threads):
+        from whencount import fitting
+        from whencount.collections import load_prepared
+        from whencount.encoders import load_encoder
+
+        prepared = load_prepared(passages)
+        fitting.fit_states(
+            load_encoder(encoder, threads),
+            ((document.id, document.text) for document in prepared.documents()),
+            out,
+            seed=seed,
+            total=len(prepared),
+            **options,
+        )
+
+
+@click.command("fit-basis")
+@click.option("--states", type=FILE, required=True, help="Folder written by `stage fit-states`.")
+@click.option("--representation", required=True, help="sae_token, say.")
+@click.option("--options", type=JSON, required=True, help="The options of the basis.")
+@click.option("--dictionary", type=FILE, help="Take this fitted basis as it is; find the scale.")
+@click.option("--seed", type=int, required=True)
+@click.option("--threads", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Folder to write.")
+def fit_basis(
+    states: Path,
+    representation: str,
+    options: dict[str, Any],
+    dictionary: Path | None,
+    seed: int,
+    threads: int,
+    out: Path,
+) -> None:
+    """Fit a basis and find its scale."""
+    with held_threads(threads):
+        from whencount import fitting
+        from whencount.grid import Representation
+        from whencount.representations import RepresentationSpec
+
+        parsed = Representation.parse(representation)
+        spec = RepresentationSpec(
+            name=representation,
+            basis=parsed.basis,
+            granularity=parsed.granularity,
+            seed=seed,
+            options=options,
+            fitted_on=parsed.fitted_on,
+        )
+        fitting.fit_basis(states, spec, out, dictionary=dictionary, threads=threads)
+
+
+@click.command()
+@click.option("--encoder", type=JSON, required=True, help="The encoder, as in the config.")
+@click.option("--collection", type=FILE, required=True, help="Prepared collection.")
+@click.option("--side", type=click.Choice(["query", "passage"]), required=True)
+@click.option("--representations", type=JSON, required=True, help='{"name": "folder of a basis"}')
+@click.option("--shard", type=int, default=0, show_default=True)
+@click.option("--shards", type=int, default=1, show_default=True)
+@click.option("--maximum-stored", type=int, default=0, help="Weights per vector; 0 keeps all.")
+@click.option("--threads", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Folder to write.")
+def encode(
+    encoder: dict[str, Any],
+    collection: Path,
+    side: str,
+    representations: dict[str, str],
+    shard: int,
+    shards: int,
+    maximum_stored: int,
+    threads: int,
+    out: Path,
+) -> None:
+    """Encode a shard of texts once and write all its representations."""
+    with held_threads(threads):
+        from whencount.collections import read_texts
+        from whencount.encoders import load_encoder
+        from whencount.encoding import encode_collection
+        from whencount.files import atomic_directory
+
+        texts = read_texts(
+            collection / ("documents.parquet" if side == "passage" else "queries.parquet")
+        )
+        start, stop = len(texts) * shard // shards, len(texts) * (shard + 1) // shards
+        with atomic_directory(out) as folder:
+            encode_collection(
+                load_encoder(encoder, threads),
+                texts[start:stop],
+                representations,
+                {name: folder / name for name in representations},
+                kind="query" if side == "query" else "passage",
+                dense_out=folder / "states.npy",
+                maximum_stored=maximum_stored or None,
+                total=stop - start,
+            )
+
+
+@click.command("encode-external")
+@click.option("--encoder", type=JSON, required=True, help="The encoder, as in `external`.")
+@click.option("--collection", type=FILE, required=True, help="Prepared collection.")
+@click.option("--side", type=click.Choice(["query", "passage"]), required=True)
+@click.option("--representation", required=True, help="splade_external, say.")
+@click.option("--shard", type=int, default=0, show_default=True)
+@click.option("--shards", type=int, default=1, show_default=True)
+@click.option("--maximum-stored", type=int, default=0, help="Weights per vector; 0 keeps all.")
+@click.option("--threads", type=int, required=True)
+@click.option("--out", type=FILE, required=True, help="Folder to write.")
+def encode_external(
+    encoder: dict[str, Any],
+    collection: Path,
+    side: str,
+    representation: str,
+    shard: int,
+    shards: int,
+    maximum_stored: int,
+    threads: int,
+    out: Path,
+) -> None:
+    """Encode a shard of texts by a sparse encoder of others."""
+    with held_threads(threads):
+        from whencount.references.sparse_encoder import encode_external as library
+
+        library(
+            encoder,
+            collection,
+            side,
+            out,
+            representation=f"{representation}.seed0",
+            shard=shard,
+            shards=shards,
+            maximum_stored=maximum_stored or None,
+            threads=threads,
+        )
