@@ -14,15 +14,10 @@ from whencount import diagnostics
 from whencount.diagnostics import (
     TIER_1,
     TIER_2,
-    disruption,
     gini,
     index_statistics,
-    pseudo_labels,
-    score_profile,
     zipf_slope,
 )
-from whencount.scoring import SWITCHES
-from whencount.search import Rankings
 from whencount.vectors import SparseVectors
 
 
@@ -127,111 +122,3 @@ def test_zipf_slope_of_a_power_law_is_its_exponent() -> None:
 def test_gini_of_equal_and_of_concentrated_mass() -> None:
     assert gini(np.full(10, 0.3)) == pytest.approx(0.0, abs=1e-15)
     assert gini([0, 0, 0, 5.0]) == 0.75
-
-
-def rankings(
-    positions: NDArray[np.int32], counts: NDArray[np.int32], scores: NDArray[np.float64]
-) -> Rankings:
-    valid = np.arange(positions.shape[-1]) < counts[..., None]
-    return Rankings(
-        np.where(valid, positions, -1).astype(np.int32), np.where(valid, scores, 0.0), counts
-    )
-
-
-def random_rankings(seed: int, documents: int = 25, depth: int = 20) -> Rankings:
-    random = np.random.default_rng(seed)
-    shape = (2, 8, 6)
-    positions = np.stack(
-        [random.permutation(documents)[:depth] for _ in range(math.prod(shape))]
-    ).reshape(*shape, depth)
-    counts = random.integers(0, depth + 1, size=shape).astype(np.int32)
-    scores = -np.sort(-random.random((*shape, depth)), axis=-1)
-    return rankings(positions.astype(np.int32), counts, scores)
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_disruption_equals_its_definition(seed: int) -> None:
-    found = random_rankings(seed)
-    ours = disruption(found)
-    for cell in range(2):
-        for number in range(3):
-            bit = 4 >> number
-            terms = []
-            for query in range(6):
-                for off in range(8):
-                    if off & bit:
-                        continue
-                    tops = [
-                        set(found.positions[cell, side, query, :10].tolist()) - {-1}
-                        for side in (off, off | bit)
-                    ]
-                    longer = max(map(len, tops))
-                    terms.append(1 - len(tops[0] & tops[1]) / longer if longer else 0.0)
-            assert ours[cell, number] == pytest.approx(np.mean(terms), abs=1e-12)
-
-
-def test_switch_that_changes_no_ranking_disrupts_nothing() -> None:
-    found = random_rankings(3)
-    same = Rankings(*(np.repeat(array[:, ::2], 2, axis=1) for array in vars(found).values()))
-    assert (disruption(same)[:, SWITCHES.index("length")] == 0).all()
-    assert (disruption(same)[:, SWITCHES.index("idf")] > 0).all()
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_score_profile_equals_its_definition(seed: int) -> None:
-    found = random_rankings(seed)
-    spread, drop = score_profile(found, depth=15)
-    for cell, configuration in np.ndindex(2, 8):
-        spreads, drops = [], []
-        for query in range(6):
-            count = min(int(found.counts[cell, configuration, query]), 15)
-            if count == 0:
-                continue
-            scores = found.scores[cell, configuration, query, :count]
-            spreads.append(scores.std() / abs(scores.mean()))
-            drops.append((scores[0] - scores[:10][-1]) / abs(scores[0]))
-        if spreads:
-            assert spread[cell, configuration] == pytest.approx(np.mean(spreads), abs=1e-12)
-            assert drop[cell, configuration] == pytest.approx(np.mean(drops), abs=1e-12)
-        else:
-            assert math.isnan(spread[cell, configuration])
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_pseudo_labels_equal_binary_ndcg_with_an_ideal_of_ten(seed: int) -> None:
-    found = random_rankings(seed)
-    random = np.random.default_rng(seed + 1)
-    reference = np.stack([random.permutation(25)[:12] for _ in range(6)]).astype(np.int32)
-    reference[1, 4:] = -1
-    reference[2] = -1
-    ours = pseudo_labels(found, reference)
-    weights = [1 / math.log2(rank + 2) for rank in range(10)]
-    for cell, configuration in np.ndindex(2, 8):
-        qualities = []
-        for query in (0, 1, 3, 4, 5):
-            relevant = set(reference[query, :10].tolist()) - {-1}
-            count = int(found.counts[cell, configuration, query])
-            top = found.positions[cell, configuration, query, : min(count, 10)]
-            gained = sum(
-                weight
-                for document, weight in zip(top, weights, strict=False)
-                if document in relevant
-            )
-            qualities.append(gained / sum(weights))
-        assert ours[cell, configuration] == pytest.approx(np.mean(qualities), abs=1e-12)
-
-
-def test_reference_that_found_nothing_gives_no_pseudo_label() -> None:
-    assert np.isnan(pseudo_labels(random_rankings(0), np.full((6, 10), -1, np.int32))).all()
-
-
-def test_rankings_of_fewer_configurations_or_other_queries_are_refused() -> None:
-    found = random_rankings(0)
-    fewer = Rankings(found.positions[:, :4], found.scores[:, :4], found.counts[:, :4])
-    with pytest.raises(ValueError, match="rankings of 4 configurations"):
-        disruption(fewer)
-    with pytest.raises(ValueError, match="a reference of 5 queries"):
-        pseudo_labels(found, np.zeros((5, 10), np.int32))

@@ -13,6 +13,7 @@ from study_tables import ROOT, SCHEMA, study_tables
 
 from whencount.collections.registry import SOURCES
 from whencount.diagnostics import TIER_1, TIER_2
+from whencount.ranking_diagnostics import TIER_3, pseudo_columns
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -43,9 +44,13 @@ def test_every_column_is_explained() -> None:
         *tables.references.columns,
         *TIER_1,
         *TIER_2,
+        *TIER_3,
+        *pseudo_columns("bm25"),
     }
     # One of a kind stands for all: q000 ... q111, p_full, p_idf, ...
-    series = re.compile(r"(q|tie_share_|expected_)[01]{3}|(p|main_effect)_(saturation|length)")
+    series = re.compile(
+        r"(q|tie_share_|expected_)[01]{3}|(score|pseudo).+_(?!000)[01]{3}|(p|main_effect)_(saturation|length)"
+    )
     missing = [name for name in columns if not series.fullmatch(name) and f"`{name}`" not in text]
     assert missing == []
 

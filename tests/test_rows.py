@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from whencount import rows as library
+from whencount.controls import controlled_frequency
 from whencount.errors import InputError
 from whencount.grid import Cell, Job
 from whencount.measures import Judgements
@@ -101,9 +102,9 @@ def test_shuffled_df_permutes_and_follows_its_seed(
     toy: tuple[SparseVectors, SparseVectors, Judgements],
 ) -> None:
     statistics = collection_statistics(toy[0])
-    first = library.controlled_frequency(statistics, "shuffled_df", 1)
-    again = library.controlled_frequency(statistics, "shuffled_df", 1)
-    other = library.controlled_frequency(statistics, "shuffled_df", 2)
+    first = controlled_frequency(statistics, "shuffled_df", 1)
+    again = controlled_frequency(statistics, "shuffled_df", 1)
+    other = controlled_frequency(statistics, "shuffled_df", 2)
     assert first is not None
     assert again is not None
     assert other is not None
@@ -116,7 +117,7 @@ def test_an_unknown_control_is_refused(
     toy: tuple[SparseVectors, SparseVectors, Judgements],
 ) -> None:
     with pytest.raises(InputError, match="shuffled_df or uniform_df"):
-        library.controlled_frequency(collection_statistics(toy[0]), "none_df", 0)
+        controlled_frequency(collection_statistics(toy[0]), "none_df", 0)
 
 
 def test_pooled_quantised_codes_give_exactly_nothing_to_saturation_and_length() -> None:
@@ -211,6 +212,19 @@ def test_collected_rows_know_their_families(
     assert chosen["k1"].tolist() == [1.2]
     with pytest.raises(InputError, match="'seeds'"):
         library.reported(rows, "seeds")
+
+
+def test_rows_name_their_corpus_and_tables_without_one_are_collected_all_the_same(
+    toy: tuple[SparseVectors, SparseVectors, Judgements], results: dict[Cell, Any]
+) -> None:
+    table = small_table(toy)
+    assert table["corpus"].tolist() == ["toy", "toy"]
+    assert library.collect([table], CONFIG)["corpus"].tolist() == ["toy", "toy"]
+    borrowed, _ = library.tables(JOB, results, toy[1].ids, toy[2].evaluated, corpus="other")
+    assert set(borrowed["corpus"]) == {"other"}
+    assert list(borrowed.columns[3:5]) == ["collection", "corpus"]
+    foreign = library.collect([table.drop(columns="corpus")], CONFIG)
+    assert foreign.columns.get_loc("families") == len(library.KEYS) - 1
 
 
 def test_a_table_that_misses_a_row_is_refused(

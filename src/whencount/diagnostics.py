@@ -1,25 +1,19 @@
-"""What a predictor may see without labels: index statistics and properties of rankings.
+"""What a predictor may see of an index without labels: tiers 1 and 2 of the study, section 7.
 
-Tiers 1 and 2 describe the stored document vectors, after the cap. Tier 3 (`disruption`,
-`score_profile`, `pseudo_labels`) describes rankings. Definitions: the study, section 7.
+They describe the stored document vectors, after the cap. Tier 3 describes rankings:
+`whencount.ranking_diagnostics`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whencount.attribution import switch_pairs
-from whencount.judgements import discounts
-from whencount.scoring import SWITCHES, inverse_document_frequency
+from whencount.scoring import inverse_document_frequency
 from whencount.vectors import SparseVectors
-
-if TYPE_CHECKING:
-    from whencount.search import Rankings
 
 TIER_1 = (
     "active_fraction",
@@ -239,112 +233,3 @@ def index_statistics(documents: SparseVectors) -> dict[str, float]:
         "mass_top_share": mass_top_share(frequency, sums.mass),
         "idf_variance": idf_variance(frequency, sums.documents),
     }
-
-
-def _shared(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int64]:
-    """How many documents two lists have in common; shapes (..., n) and (..., m) to (...)."""
-    same = (left[..., :, None] == right[..., None, :]) & (left[..., :, None] >= 0)
-    return np.asarray(np.count_nonzero(same, axis=(-1, -2)), dtype=np.int64)
-
-
-def disruption(rankings: Rankings, cutoff: int = 10) -> NDArray[np.float64]:
-    """How much each switch changes the top documents.
-
-    The mean, over queries and over the four configuration pairs that differ only in the switch, of
-    `1 - |top10 ∩ top10'| / 10`. Where both rankings have fewer than ten documents the longer one's
-    number stands for 10, so that equal rankings have no disruption; two empty ones are equal.
-
-    Args:
-        rankings: of all eight configurations, in their order.
-
-    Returns:
-        float64, shape (cells, 3), in the order of SWITCHES; NaN without queries.
-    """
-    _all_eight(rankings)
-    top = rankings.positions[..., :cutoff]
-    sizes = np.minimum(rankings.counts, cutoff)
-    cells, _, queries = sizes.shape
-    result = np.zeros((cells, len(SWITCHES)))
-    if queries == 0:
-        return np.full_like(result, np.nan)
-    for number, switch in enumerate(SWITCHES):
-        pairs = switch_pairs(switch)
-        for off, on in pairs:
-            longer = np.maximum(sizes[:, off], sizes[:, on])
-            overlap = _shared(top[:, off], top[:, on]) / np.maximum(longer, 1)
-            result[:, number] += np.where(longer > 0, 1 - overlap, 0.0).mean(axis=-1)
-        result[:, number] /= len(pairs)
-    return result
-
-
-def score_profile(
-    rankings: Rankings, depth: int = 100, cutoff: int = 10
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Spread and drop of the retrieved scores, mean over queries with a non-empty ranking.
-
-    Returns:
-        `sd / |mean|` of the first `depth` scores (population sd), and `(s1 - s10) / |s1|`; each
-        float64, shape (cells, configurations). Shorter rankings are taken as they are, with their
-        last score for s10. NaN where every ranking is empty.
-    """
-    scores = rankings.scores[..., :depth]
-    counts = np.minimum(rankings.counts, scores.shape[-1])
-    filled = counts > 0
-    valid = np.arange(scores.shape[-1]) < counts[..., None]
-    number = np.maximum(counts, 1)
-    best = scores[..., 0]
-    shifted = np.where(valid, scores - best[..., None], 0.0)
-    mean = shifted.sum(axis=-1) / number
-    deviation = np.where(valid, shifted - mean[..., None], 0.0)
-    sd = np.sqrt(np.square(deviation).sum(axis=-1) / number)
-    last = np.maximum(np.minimum(counts, cutoff) - 1, 0)
-    tenth = np.take_along_axis(scores, last[..., None], axis=-1)[..., 0]
-    spread = sd / np.where(filled, np.abs(mean + best), 1.0)
-    drop = (best - tenth) / np.where(filled, np.abs(best), 1.0)
-    return _mean_where(spread, filled), _mean_where(drop, filled)
-
-
-def _mean_where(values: NDArray[np.float64], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-    result = np.full(values.shape[:-1], np.nan)
-    total = np.where(chosen, values, 0.0).sum(axis=-1)
-    count = chosen.sum(axis=-1)
-    np.divide(total, count, out=result, where=count > 0)
-    return result
-
-
-def pseudo_labels(
-    rankings: Rankings, reference_positions: NDArray[np.int32], cutoff: int = 10
-) -> NDArray[np.float64]:
-    """`Q~_c`: nDCG@10 when the top 10 of a reference are the relevant documents.
-
-    Gains are binary and the ideal has ten relevant documents, also where the reference found fewer.
-    Queries for which it found none are left out. `whencount.attribution` makes phi~, G~ and the
-    other targets of the result.
-
-    Args:
-        rankings: shape (cells, configurations, queries, depth).
-        reference_positions: int32, shape (queries, at least 1), document positions of the
-            reference run in rank order, -1 past its end; the first `cutoff` are used.
-
-    Returns:
-        float64, shape (cells, configurations); NaN where the reference is empty throughout.
-    """
-    reference = reference_positions[:, :cutoff]
-    if len(reference) != rankings.counts.shape[-1]:
-        raise ValueError(
-            f"a reference of {len(reference)} queries, rankings of {rankings.counts.shape[-1]}"
-        )
-    answered = (reference >= 0).any(axis=-1)
-    weights = discounts(cutoff)
-    quality = np.zeros(rankings.counts.shape)
-    for rank in range(min(cutoff, rankings.positions.shape[-1])):
-        document = rankings.positions[..., rank]
-        found = (document[..., None] == reference).any(axis=-1) & (rank < rankings.counts)
-        quality += found * weights[rank]
-    quality /= weights.sum()
-    return _mean_where(quality, np.broadcast_to(answered, quality.shape))
-
-
-def _all_eight(rankings: Rankings) -> None:
-    if rankings.counts.shape[1] != 8:
-        raise ValueError(f"rankings of {rankings.counts.shape[1]} configurations; eight are needed")

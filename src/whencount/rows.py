@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whencount import attribution, diagnostics, measures
+from whencount import attribution, diagnostics, measures, ranking_diagnostics
+from whencount.controls import controlled_frequency
 from whencount.errors import InputError
 from whencount.grid import Cell, Job, Representation, expand
 from whencount.scoring import CONFIGURATIONS, Parameters
-from whencount.search import CollectionStatistics, collection_statistics, search
+from whencount.search import collection_statistics, search
 from whencount.ties import complete_borders
 from whencount.vectors import SparseVectors
 
@@ -28,6 +29,7 @@ KEYS = (
     "basis",
     "granularity",
     "collection",
+    "corpus",
     "budget",
     "query_budget",
     "document_budget",
@@ -37,7 +39,6 @@ KEYS = (
     "control",
 )
 """The columns that name a row."""
-
 
 CELL_KEYS = ("representation", "collection", "seed", "budget", "k1", "b", "control")
 """The fewest columns that tell a row from every other."""
@@ -57,33 +58,6 @@ class CellResult:
     per_query: NDArray[np.float64]
 
 
-def controlled_frequency(
-    statistics: CollectionStatistics, control: str, seed: int
-) -> NDArray[Any] | None:
-    """The document frequencies that a control puts in place of the true ones.
-
-    `shuffled_df` permutes the frequencies across all features; `uniform_df` gives every live
-    feature (one that occurs) the mean frequency of the live ones, so that IDF scales every score
-    alike (study, section 4).
-
-    Returns:
-        Shape (V,), or None for no control.
-
-    Raises:
-        InputError: an unknown control.
-    """
-    frequency = statistics.document_frequency
-    if control == "":
-        return None
-    if control == "shuffled_df":
-        return np.random.default_rng(seed).permutation(frequency)
-    if control == "uniform_df":
-        live = frequency > 0
-        mean = float(frequency[live].mean()) if live.any() else 0.0
-        return np.where(live, mean, 0.0)
-    raise InputError(f"control {control!r} is not known; choose shuffled_df or uniform_df")
-
-
 def derived_seed(*parts: object) -> int:
     """A 63-bit seed out of anything that prints, the same on every machine."""
     text = "\x1f".join(str(part) for part in parts)
@@ -96,6 +70,7 @@ def score_cells(
     judgements: measures.Judgements,
     cells: Sequence[Cell],
     *,
+    references: Mapping[str, NDArray[np.int32]] | None = None,
     depth: int = 100,
     seed: int = 0,
     threads: int | None = None,
@@ -110,6 +85,9 @@ def score_cells(
         documents: the shards of the collection, in its order, with one vocabulary.
         queries: their vectors, in the order of `judgements`.
         cells: what to compute.
+        references: name to document positions, int32, shape (queries, 10), -1 past the end (the
+            first of what `references.Run.matrices` gives): rankings whose first documents count as
+            relevant for the pseudo-labels.
         depth: how deep the rankings go; above 10, so that a tie at rank 10 can be seen.
         seed: of the controls.
         threads: of the search; None leaves it to the engine.
@@ -164,6 +142,7 @@ def score_cells(
             measures.tie_expected_ndcg(rankings, judgements, CUTOFF, borders), judgements
         )
         index = diagnostics.index_statistics(capped_documents)
+        ranked = ranking_diagnostics.ranking_statistics(rankings, references or {})
         for number, cell in enumerate(members):
             row: dict[str, Any] = {"queries": int(judgements.evaluated.sum())}
             for place, configuration in enumerate(CONFIGURATIONS):
@@ -171,13 +150,16 @@ def score_cells(
             for place, configuration in enumerate(CONFIGURATIONS):
                 row[f"tie_share_{configuration}"] = float(ties[number, place])
                 row[f"expected_{configuration}"] = float(expected[number, place])
-            row.update(index)
+            row |= index | ranked[number]
             results[cell] = CellResult(row, np.ascontiguousarray(per_query[number].T))
     return results
 
 
-def row_keys(job: Job, cell: Cell) -> dict[str, Any]:
-    """What names the row of a cell: the columns KEYS."""
+def row_keys(job: Job, cell: Cell, corpus: str | None = None) -> dict[str, Any]:
+    """What names the row of a cell: the columns KEYS.
+
+    `corpus` is the collection whose documents this one shares; None: they are its own.
+    """
     representation = Representation.parse(job.representation)
     query_budget, document_budget = cell.budgets
     return {
@@ -185,6 +167,7 @@ def row_keys(job: Job, cell: Cell) -> dict[str, Any]:
         "basis": representation.basis + ("_shared" if representation.shared else ""),
         "granularity": representation.granularity,
         "collection": job.collection,
+        "corpus": corpus or job.collection,
         "budget": cell.budget,
         "query_budget": query_budget,
         "document_budget": document_budget,
@@ -200,13 +183,22 @@ def tables(
     results: Mapping[Cell, CellResult],
     query_ids: NDArray[np.object_],
     evaluated: NDArray[np.bool_],
+    corpus: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows and the per-query qualities of a job as tables; docs/tables.md has the columns."""
+    """The rows and the per-query qualities of a job as tables; docs/tables.md has the columns.
+
+    Args:
+        job: whose they are.
+        results: what `score_cells` gave.
+        query_ids: of all queries, in order.
+        evaluated: shape (queries,), which queries have a positive judgement.
+        corpus: the collection whose documents this one shares; None: they are its own.
+    """
     import pandas as pd
 
     rows, per_query = [], []
     for cell in sorted(results):
-        names = row_keys(job, cell)
+        names = row_keys(job, cell, corpus)
         rows.append(names | results[cell].row)
         block = pd.DataFrame(
             results[cell].per_query[evaluated],
@@ -266,7 +258,8 @@ def collect(frames: Sequence[pd.DataFrame], config: Mapping[str, Any]) -> pd.Dat
             f"the tables of the jobs do not hold the rows of the configuration"
             f" ({len(missing)} missing, {len(strange)} unasked, {found}); run the study again"
         )
-    table.insert(len(KEYS), "families", [families[key] for key in keys])
+    place = sum(column in table.columns for column in KEYS)
+    table.insert(place, "families", [families[key] for key in keys])
     return table.sort_values(order, ignore_index=True)
 
 
