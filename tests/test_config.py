@@ -94,6 +94,67 @@ def test_a_corpus_may_not_be_borrowed_from_a_borrower(valid: dict[str, Any]) -> 
         configuration.validate(faulty, SCHEMA)
 
 
+def test_folders_become_collections_named_after_them(valid: dict[str, Any]) -> None:
+    given = valid | {"folders": ["data/My Texts", "elsewhere/scifact/"]}
+    checked = configuration.validate(given, SCHEMA)
+    assert checked["collections"]["my-texts"]["path"] == "data/My Texts"
+    assert checked["collections"]["scifact"] == {
+        "source": "beir",
+        "path": "elsewhere/scifact/",
+        "shards": 1,
+    }
+    assert configuration.validate(checked, SCHEMA) == checked
+    assert given["folders"] == ["data/My Texts", "elsewhere/scifact/"]
+
+
+def test_a_folder_whose_name_is_taken_is_refused(valid: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="would be called 'limit', which is taken"):
+        configuration.validate(valid | {"folders": ["data/limit"]}, SCHEMA)
+
+
+def test_a_collection_without_a_source_is_told_by_its_name(valid: dict[str, Any]) -> None:
+    given = copy.deepcopy(valid)
+    given["collections"] |= {"scifact": None, "api-docs": {"documents": 10}}
+    given["collections"]["real-limit"] = {"source": "published", "id": "limit"}
+    checked = configuration.validate(given, SCHEMA)["collections"]
+    assert checked["scifact"]["source"] == "published"
+    assert checked["api-docs"]["source"] == "api-docs"
+    assert checked["real-limit"]["id"] == "limit"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("scifcat", {}), ("mine", {"source": "published", "id": "scifcat"})]
+)
+def test_an_unknown_published_name_suggests_the_nearest(
+    valid: dict[str, Any], name: str, options: dict[str, str]
+) -> None:
+    given = copy.deepcopy(valid)
+    given["collections"][name] = options
+    with pytest.raises(InputError, match="'scifcat' \\(did you mean 'scifact'"):
+        configuration.validate(given, SCHEMA)
+
+
+def test_fusion_needs_the_rankings_that_it_fuses(valid: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"references\.rrf: it fuses bm25 and dense; add dense"):
+        configuration.validate(valid | {"references": {"bm25": {}, "rrf": {}}}, SCHEMA)
+
+
+def test_an_external_encoder_gives_a_representation(valid: dict[str, Any]) -> None:
+    given = copy.deepcopy(valid)
+    given["external"] = {"splade": {"source": "folder", "path": "models/splade"}}
+    given["families"]["external"] = {
+        "representations": ["splade_external"],
+        "budgets": ["native"],
+        "k1": [1.2],
+        "b": [0.75],
+    }
+    checked = configuration.validate(given, SCHEMA)
+    assert "splade_external" in configuration.representation_names(checked)
+    given["external"] = {"dense": given["external"]["splade"]}
+    with pytest.raises(InputError, match="splade_external|called so already"):
+        configuration.validate(given, SCHEMA)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"), [("", "empty"), ("- a", "not a mapping"), ("a: [", "not valid YAML")]
 )
