@@ -1,7 +1,8 @@
-"""References: text BM25 and dense exact search; each returns a run."""
+"""References: text BM25, dense exact search, their fusion; each returns a run."""
 
 from whencount.references.dense import dense
 from whencount.references.evaluation import quality
+from whencount.references.fusion import fuse
 from whencount.references.lexical import bm25, count_terms, tokenize
 from whencount.references.runs import (
     Run,
@@ -17,6 +18,7 @@ __all__ = [
     "bm25",
     "count_terms",
     "dense",
+    "fuse",
     "quality",
     "read_run",
     "read_trec_run",
