@@ -60,6 +60,32 @@ def test_a_shared_dictionary_is_fitted_on_token_states() -> None:
     assert (own.basis, own.fitted_on, own.shared) == ("sae", "pooled", False)
 
 
+def test_vectors_that_no_basis_makes_are_used_where_a_family_lists_them() -> None:
+    parsed = grid.Representation.parse("splade_external")
+    assert (parsed.basis, parsed.granularity, parsed.shared) == ("splade", "external", False)
+    assert parsed.name == "splade_external"
+    assert parsed.external
+    assert grid.Representation.parse("splade_shared_external").name == "splade_shared_external"
+    cells = {"budgets": ["native"], "k1": [1.2], "b": [0.75]}
+    config = {
+        "bases": {"pca": {}, "sae": {}},
+        "granularities": ["pooled"],
+        "shared": ["sae"],
+        "external": {"splade": {}},
+        "collections": {"toy": {}},
+        "families": {
+            "primary": cells,
+            "learned_sparse": {**cells, "representations": ["splade_external"], "seeds": [0, 1]},
+        },
+    }
+    found = {job.name: list(cells.values()) for job, cells in grid.expand(config).items()}
+    assert found == {
+        "pca_pooled.toy.seed0": [["primary"]],
+        "sae_pooled.toy.seed0": [["primary"]],
+        "splade_external.toy.seed0": [["learned_sparse"]],
+    }
+
+
 def test_budgets_parse_to_query_and_document_limits() -> None:
     assert grid.parse_budget("16/64") == (16, 64)
     assert grid.parse_budget("native") == (None, None)

@@ -35,7 +35,8 @@ class Representation:
 
     Attributes:
         basis: `sae` say.
-        granularity: `pooled` or `token`.
+        granularity: `pooled` or `token`; `external` for vectors that another model makes, which
+            have no basis here (`splade_external`: basis `splade`).
         shared: True for the token-fitted dictionary used at either granularity.
     """
 
@@ -49,6 +50,11 @@ class Representation:
         return f"{self.basis}{'_shared' if self.shared else ''}_{self.granularity}"
 
     @property
+    def external(self) -> bool:
+        """Whether no basis makes its vectors."""
+        return self.granularity == "external"
+
+    @property
     def fitted_on(self) -> str:
         """The granularity whose states the basis is fitted on."""
         return "token" if self.shared else self.granularity
@@ -57,6 +63,8 @@ class Representation:
     def parse(cls, name: str) -> Representation:
         """The inverse of `name`."""
         basis, granularity = name.rsplit("_", 1)
+        if granularity == "external":
+            return cls(basis, granularity)
         return cls(basis.removesuffix("_shared"), granularity, basis.endswith("_shared"))
 
 
@@ -100,12 +108,12 @@ def parse_budget(budget: str) -> tuple[int | None, int | None]:
 def expand(config: Mapping[str, Any]) -> dict[Job, dict[Cell, list[str]]]:
     """Every job of the study and its cells, each with the families that ask for it.
 
-    A cell that two families share stands once. Random bases alone take seeds above 0.
+    A cell that two families share stands once. Random bases alone take seeds above 0. A family has
+    shared dictionaries and external representations only where it lists them.
     `config` is a validated configuration (`whencount.config.validate`).
     """
-    default = [
-        name for name in representation_names(config) if not Representation.parse(name).shared
-    ]
+    parsed = map(Representation.parse, representation_names(config))
+    default = [one.name for one in parsed if not (one.shared or one.external)]
     jobs: dict[Job, dict[Cell, list[str]]] = {}
     for family, spec in config["families"].items():
         cells = [
