@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from study_tables import ALPHA, DRAWS, StudyTables, study_tables
 
-from whencount import summaries
+from whencount import summaries, wording
 from whencount.errors import InputError
 from whencount.reports import words
 from whencount.significance import attainability
@@ -203,8 +203,8 @@ def test_draws_that_let_nothing_pass_are_told() -> None:
 
 
 def test_numbers_are_printed_with_a_true_minus_and_no_negative_zero() -> None:
-    assert words.percent(-0.004) == "0\N{NO-BREAK SPACE}%"
-    assert words.percent(-0.25) == "−25\N{NO-BREAK SPACE}%"
-    assert words.signed(-0.0123) == "−0.012"
-    assert words.signed(0.0) == "0"
-    assert words.signed(-0.0004) == "0.000"
+    assert wording.percent(-0.004) == "0\N{NO-BREAK SPACE}%"
+    assert wording.percent(-0.25) == "−25\N{NO-BREAK SPACE}%"
+    assert wording.signed(-0.0123) == "−0.012"
+    assert wording.signed(0.0) == "0"
+    assert wording.signed(-0.0004) == "0.000"

@@ -44,8 +44,8 @@ from whencount.reports.style import (
     in_order,
     representation_name,
 )
-from whencount.reports.words import signed
 from whencount.significance import EFFECTS
+from whencount.wording import signed
 
 __all__ = ["collection_gain", "quality", "saturation", "shares", "significance", "ties"]
 

@@ -22,10 +22,11 @@ from whencount.reports.style import (
     in_order,
     representation_name,
 )
-from whencount.reports.words import percent, plural, sentences, signed
+from whencount.reports.words import sentences
 from whencount.scoring import CONFIGURATIONS, SWITCHES
 from whencount.significance import EFFECTS
 from whencount.summaries import Answer
+from whencount.wording import FEW_COLLECTIONS, percent, plural, signed
 
 QUALITY_DIGITS = 3
 
@@ -35,7 +36,11 @@ def answer(found: Answer) -> Table:
     tiles = []
     for share in sorted(found.shares, key=lambda item: SWITCHES.index(item.switch)):
         value = "–" if math.isnan(share.share) else percent(share.share)
-        detail = f"{percent(share.low)} to {percent(share.high)}" if share.has_interval else ""
+        detail = ""
+        if share.has_interval:
+            detail = f"{percent(share.low)} to {percent(share.high)}"
+            if found.collections < FEW_COLLECTIONS:
+                detail += f", from {plural(found.collections, 'collection')} only"
         tiles.append(
             _tile(value, f"of the gain: {SWITCH_NAMES[share.switch]}", detail, colour=share.switch)
         )
@@ -87,7 +92,7 @@ def quality(rows: pd.DataFrame, references: pd.DataFrame) -> Table:
         summary = ", ".join(
             [
                 f"<b>{html.escape(collection)}</b>",
-                plural(queries, "judged query").replace("querys", "queries"),
+                plural(queries, "judged query"),
                 *scores,
             ]
         )

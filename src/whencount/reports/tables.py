@@ -1,4 +1,4 @@
-"""The tables that the retrieval report draws from."""
+"""The tables that the reports draw from."""
 
 from __future__ import annotations
 
@@ -36,6 +36,56 @@ _NEEDED = {
     ),
     "shares": ("scope", "value", "part", "share", "low", "high", "rows", "gain"),
     "references": ("collection", "reference", "ndcg_10"),
+    "predictors": (
+        "target",
+        "predictors",
+        "model",
+        "axis",
+        "rows",
+        "r2",
+        "spearman",
+        "sign_accuracy",
+        "majority_accuracy",
+    ),
+    "predictions": (
+        "representation",
+        "collection",
+        "target",
+        "predictors",
+        "model",
+        "axis",
+        "observed",
+        "predicted",
+    ),
+    "decisions": (
+        "reference",
+        "scope",
+        "value",
+        "rows",
+        "never",
+        "always",
+        "rule",
+        "oracle",
+        "recovered",
+        "gain_over_always",
+        "low",
+        "high",
+    ),
+    "hypotheses": (
+        "registration",
+        "hypothesis",
+        "statement",
+        "test",
+        "rows",
+        "estimate",
+        "comparison",
+        "threshold",
+        "p",
+        "holm_p",
+        "passes",
+        "status",
+        "reason",
+    ),
 }
 
 
@@ -49,6 +99,8 @@ class StudyTables:
         shares: shares.parquet.
         references: references.parquet.
         reported: the rows of the reported family that were tested.
+        predictors, predictions, decisions, hypotheses: the tables of these names; None where a run
+            has none.
     """
 
     rows: pd.DataFrame
@@ -56,6 +108,10 @@ class StudyTables:
     shares: pd.DataFrame
     references: pd.DataFrame
     reported: pd.DataFrame
+    predictors: pd.DataFrame | None = None
+    predictions: pd.DataFrame | None = None
+    decisions: pd.DataFrame | None = None
+    hypotheses: pd.DataFrame | None = None
 
 
 def load(
@@ -63,6 +119,10 @@ def load(
     significance: str | Path,
     shares: str | Path,
     references: str | Path,
+    predictors: str | Path | None = None,
+    predictions: str | Path | None = None,
+    decisions: str | Path | None = None,
+    hypotheses: str | Path | None = None,
     *,
     family: str,
 ) -> StudyTables:
@@ -78,7 +138,12 @@ def load(
             "significance": significance,
             "shares": shares,
             "references": references,
+            "predictors": predictors,
+            "predictions": predictions,
+            "decisions": decisions,
+            "hypotheses": hypotheses,
         }.items()
+        if path
     }
     reported = summaries.reported_rows(read["rows"], read["significance"], family)
     return StudyTables(**read, reported=reported)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from whencount.reports.style import SWITCH_NAMES
 from whencount.summaries import Answer, Share, Signs
+from whencount.wording import (
+    FEW_COLLECTIONS,
+    INTERVAL,
+    capital,
+    joined,
+    percent,
+    plural,
+    signed,
+)
 
 _NOTEWORTHY_RHO = 0.3
 """Below this a rank correlation is called weak: the bar that hypothesis H3 of the study sets."""
-
-INTERVAL = "95\N{NO-BREAK SPACE}% interval "
-
-_FEW_COLLECTIONS = 6
-"""With fewer, a resampled interval takes too few distinct values to be taken at its word."""
 
 
 def sentences(answer: Answer) -> list[str]:
@@ -26,32 +29,6 @@ def sentences(answer: Answer) -> list[str]:
         _saturation(answer),
         _tests(answer),
     ]
-
-
-def percent(value: float) -> str:
-    """`57 %`, with a true minus sign and a space that does not break."""
-    # Adding 0 takes the sign off a rounded -0.
-    return f"{round(100 * value) + 0:d}\N{NO-BREAK SPACE}%".replace("-", "−")
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """`+0.123`, with a true minus sign; `0` for an exact 0, `0.000` for one that rounds to it."""
-    if value == 0:
-        return "0"
-    text = f"{value:+.{digits}f}".replace("-", "−")
-    return text if text.strip("+−0.") else text[1:]
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 row`, `1,200 rows`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def joined(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def interval(share: Share, name: str = "") -> str:
@@ -95,7 +72,7 @@ def _shares(answer: Answer) -> str:
         [f"{SWITCH_NAMES[s.switch]} carries {percent(s.share)}{interval(s)}" for s in others]
     )
     text = (
-        f"{_capital(SWITCH_NAMES[first.switch])} carries the largest share of the summed gain,"
+        f"{capital(SWITCH_NAMES[first.switch])} carries the largest share of the summed gain,"
         f" {percent(first.share)}{interval(first, INTERVAL)}; {rest}."
     )
     if first.has_interval and others[0].has_interval:
@@ -104,7 +81,7 @@ def _shares(answer: Answer) -> str:
             f" The intervals of the first two {'do not overlap' if apart else 'overlap'}; they"
             f" resample {plural(answer.collections, 'collection')}"
         )
-        few = answer.collections < _FEW_COLLECTIONS
+        few = answer.collections < FEW_COLLECTIONS
         text += ", too few to lean on them." if few else "."
     else:
         text += " One collection gives no interval." if answer.collections == 1 else ""
@@ -200,7 +177,3 @@ def _tests(answer: Answer) -> str:
             f" corrected p there is {needed:.3g}, above {answer.alpha:g}; raise statistics.draws."
         )
     return text
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
