@@ -288,8 +288,8 @@ def spearman(rows: pd.DataFrame, one: str, other: str) -> Correlation:
 def varied(rows: pd.DataFrame, column: str, reported: pd.DataFrame) -> pd.DataFrame:
     """The rows in which `column` alone departs from the settings of the reported rows.
 
-    Of every representation of a collection that has at least two values of `column` all of them
-    are kept. Empty where the study varies nothing there.
+    Of every reported representation of a collection that has at least two values of `column` all of
+    them are kept. Empty where the study varies nothing there.
 
     Args:
         rows: rows.parquet.
@@ -297,7 +297,7 @@ def varied(rows: pd.DataFrame, column: str, reported: pd.DataFrame) -> pd.DataFr
         reported: the rows whose settings count as the default; the first where they differ.
     """
     default = reported.iloc[0]
-    at_default = rows
+    at_default = rows[rows["representation"].isin(reported["representation"])]
     for key in CELL_KEYS:
         if key != column:
             at_default = at_default[at_default[key] == default[key]]
