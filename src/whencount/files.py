@@ -26,7 +26,8 @@ def _synchronise(path: Path) -> None:
         os.close(descriptor)
 
 
-def _explain(error: OSError, path: Path) -> InputError:
+def cannot_write(error: OSError, path: Path) -> InputError:
+    """What to tell of `error`, met while writing `path`: no space, no permission, or its own."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError(f"no space left while writing {path}; free some and run again")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -56,7 +57,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, final)
         _synchronise(final.parent)
     except OSError as error:
-        raise _explain(error, final) from error
+        raise cannot_write(error, final) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -90,7 +91,7 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
             os.replace(temporary, final)
         _synchronise(final.parent)
     except OSError as error:
-        raise _explain(error, final) from error
+        raise cannot_write(error, final) from error
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -110,7 +111,7 @@ def atomic_files(folder: str | Path) -> Iterator[Path]:
     try:
         there, is_folder = final.exists(), final.is_dir()
     except OSError as error:
-        raise _explain(error, final) from error
+        raise cannot_write(error, final) from error
     if not is_folder:
         if there:
             raise InputError(f"{final} is a file; name a folder")
@@ -134,7 +135,7 @@ def atomic_files(folder: str | Path) -> Iterator[Path]:
             os.replace(entry, final / entry.name)
         _synchronise(final)
     except OSError as error:
-        raise _explain(error, final) from error
+        raise cannot_write(error, final) from error
     finally:
         if inside is not None:
             shutil.rmtree(inside, ignore_errors=True)
