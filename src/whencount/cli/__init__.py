@@ -18,6 +18,10 @@ COMMANDS = {
         "whencount.cli.decompose:decompose",
         "Tell what IDF, saturation and length normalisation each do for a collection.",
     ),
+    "register": (
+        "whencount.cli.register:register",
+        "Record a file of hypotheses before the rows it speaks of exist.",
+    ),
     "stage": ("whencount.cli.stages:stage", "Run one step of the study's workflow."),
 }
 
