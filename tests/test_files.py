@@ -3,6 +3,9 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -145,3 +148,24 @@ def test_a_line_that_is_no_json_object_is_named_with_its_number(tmp_path: Path, 
     path.write_text('{"a": 1}\n' + line + "\n")
     with pytest.raises(InputError, match="line 2"):
         list(json_lines(path))
+
+
+def test_what_a_killed_process_left_is_swept_away_once_it_is_old(tmp_path: Path) -> None:
+    final = tmp_path / "table"
+    code = (
+        "import os, signal; from whencount.files import atomic_directory\n"
+        f"with atomic_directory({str(final)!r}) as folder:\n"
+        "    (folder / 'half').write_text('x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    (left,) = tmp_path.iterdir()
+    with atomic_directory(final) as held:
+        assert left.exists()
+        old = time.time() - 10_000
+        os.utime(left, (old, old))
+        os.utime(held, (old, old))
+        with atomic_directory(final):
+            assert not left.exists()
+            assert held.exists()
+    assert list(tmp_path.iterdir()) == [final]

@@ -8,13 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from whencount.arrays import ArrayWriter, segment_order
+from whencount.checkpoints import load_arrays, pack_strings, save_arrays, unpack_strings
 from whencount.encoders import Encoder, Kind, StateBatch, windows
 from whencount.errors import InputError
 from whencount.files import atomic_file
@@ -34,6 +35,7 @@ def encode_windows(
     window: int = 4096,
     total: int | None = None,
     noun: str = "text",
+    first: int = 0,
 ) -> Iterator[tuple[list[str], list[Result]]]:
     """Yield, window after window of texts, the ids and what `function` made of each batch.
 
@@ -46,6 +48,7 @@ def encode_windows(
         window: texts sorted by length together.
         total: how many texts there are, for the progress display.
         noun: what a text is, for the display.
+        first: how many texts were left out before these.
 
     Raises:
         InputError: the encoder gives states that are not finite.
@@ -53,7 +56,7 @@ def encode_windows(
     sizes: deque[int] = deque()
 
     def steps() -> Iterator[tuple[list[str], list[Result]] | None]:
-        done = 0
+        done = first
         for group, tokens in windows(
             texts, window, lambda group: encoder.tokenise([text for _, text in group], kind)
         ):
@@ -78,6 +81,59 @@ def encode_windows(
     for step in progress(steps(), total, "encoding", noun, weights=weights):
         if step is not None:
             yield step
+
+
+def packed_windows(
+    encoder: Encoder,
+    texts: Iterable[tuple[str, str]],
+    kind: Kind,
+    function: Callable[[StateBatch, list[str], int], Result],
+    pack: Callable[[list[str], list[Result]], dict[str, NDArray[Any]]],
+    *,
+    checkpoints: Path | None = None,
+    window: int = 4096,
+    total: int | None = None,
+    noun: str = "text",
+) -> Iterator[tuple[list[str], dict[str, NDArray[Any]]]]:
+    """Yield, window after window, the ids and the arrays that `pack` made of the window.
+
+    With a folder `checkpoints` every window is kept there as a file, and those that are kept
+    already are read instead of encoded, so a killed pass goes on after its last whole window.
+    Windows begin at the same texts either way, so the arrays are the same, byte for byte.
+
+    Args:
+        encoder, texts, kind, function, window, total, noun: as in `encode_windows`.
+        pack: joins what `function` made of the batches of a window.
+        checkpoints: an existing folder, or None.
+    """
+    done = number = 0
+    while checkpoints is not None:
+        kept = load_arrays(_window_file(checkpoints, number))
+        if kept is None:
+            break
+        ids = unpack_strings({name: kept.pop(f"ids.{name}") for name in ("bytes", "ends")})
+        done, number = done + len(ids), number + 1
+        yield ids, kept
+    for ids, parts in encode_windows(
+        encoder,
+        islice(texts, done, None),
+        kind,
+        function,
+        window=window,
+        total=None if total is None else total - done,
+        noun=noun,
+        first=done,
+    ):
+        arrays = pack(ids, parts)
+        if checkpoints is not None:
+            packed = {f"ids.{name}": array for name, array in pack_strings(ids).items()}
+            save_arrays(_window_file(checkpoints, number), packed | arrays)
+        number += 1
+        yield ids, arrays
+
+
+def _window_file(folder: Path, number: int) -> Path:
+    return folder / f"window{number:06d}.npz"
 
 
 def _require_finite(batch: StateBatch, ids: list[str]) -> None:
@@ -120,6 +176,7 @@ def encode_collection(
     stop: int | None = None,
     total: int | None = None,
     window: int = 4096,
+    checkpoints: Path | None = None,
 ) -> int:
     """Encode texts once and write the sparse vectors of every representation.
 
@@ -140,6 +197,7 @@ def encode_collection(
         stop: the row after the last one; None encodes to the end.
         total: how many texts there are from `start` to `stop`, for the progress display.
         window: texts sorted by length together.
+        checkpoints: a folder that keeps finished windows (`packed_windows`); None keeps none.
 
     Returns:
         How many rows were written.
@@ -165,6 +223,21 @@ def encode_collection(
         }
         return _Encoded(batch.positions, rows, _normalised(pooled.cpu().numpy()))
 
+    def pack(ids: list[str], parts: list[_Encoded]) -> dict[str, NDArray[Any]]:
+        positions = np.concatenate([part.positions for part in parts])
+        block = np.concatenate([part.dense for part in parts])
+        arrays: dict[str, NDArray[Any]] = {"dense": block[np.argsort(positions)]}
+        for name, representation in fitted.items():
+            vectors = _in_order(
+                ids,
+                positions,
+                [part.rows[name] for part in parts],
+                representation.basis.vocabulary_size,
+            ).cap(maximum_stored)
+            for part in ("indptr", "features", "values"):
+                arrays[f"{name}.{part}"] = np.asarray(getattr(vectors, part))
+        return arrays
+
     written = 0
     with ExitStack() as stack:
         writers = {
@@ -176,27 +249,31 @@ def encode_collection(
             if dense_out is not None
             else None
         )
-        for ids, parts in encode_windows(
+        for ids, arrays in packed_windows(
             encoder,
             islice(texts, start, stop),
             kind,
             work,
+            pack,
+            checkpoints=checkpoints,
             window=window,
             total=total,
             noun="passage" if kind == "passage" else "query",
         ):
-            positions = np.concatenate([part.positions for part in parts])
+            names = np.empty(len(ids), dtype=object)
+            names[:] = ids
             for name, writer in writers.items():
-                vectors = _in_order(
-                    ids,
-                    positions,
-                    [part.rows[name] for part in parts],
-                    fitted[name].basis.vocabulary_size,
+                writer.append(
+                    SparseVectors(
+                        names,
+                        arrays[f"{name}.indptr"],
+                        arrays[f"{name}.features"],
+                        arrays[f"{name}.values"],
+                        fitted[name].basis.vocabulary_size,
+                    )
                 )
-                writer.append(vectors.cap(maximum_stored))
             if dense is not None:
-                block = np.concatenate([part.dense for part in parts])
-                dense.append(block[np.argsort(positions)])
+                dense.append(arrays["dense"])
             written += len(ids)
     return written
 

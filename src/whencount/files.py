@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import glob
 import gzip
 import os
 import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +19,11 @@ from typing import IO, Any
 import orjson
 
 from whencount.errors import InputError
+
+_RANDOM_CHARACTERS = 8
+"""How many `tempfile` puts after a prefix."""
+_SECONDS_IN_DOUBT = 600.0
+"""A temporary younger than this may belong to a process that has not locked it yet."""
 
 
 def _synchronise(path: Path) -> None:
@@ -46,11 +54,13 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     """
     final = Path(path)
     temporary: Path | None = None
+    descriptor = -1
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(final)
         descriptor, name = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
-        os.close(descriptor)
         temporary = Path(name)
+        _hold(descriptor)
         yield temporary
         os.chmod(temporary, 0o666 & ~_umask())
         _synchronise(temporary)
@@ -60,6 +70,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         raise cannot_write(error, final) from error
     finally:
         if temporary is not None:
+            os.close(descriptor)
             temporary.unlink(missing_ok=True)
 
 
@@ -74,9 +85,13 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
     """
     final = Path(path)
     temporary: Path | None = None
+    descriptor = -1
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(final)
         temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+        descriptor = os.open(temporary, os.O_RDONLY)
+        _hold(descriptor)
         yield temporary
         os.chmod(temporary, 0o777 & ~_umask())
         for entry in sorted(temporary.rglob("*")):
@@ -93,8 +108,42 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise cannot_write(error, final) from error
     finally:
+        if descriptor >= 0:
+            os.close(descriptor)
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _hold(descriptor: int) -> None:
+    """Mark a temporary file or folder as in use, for as long as this process lives."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # Some shared file systems lock no folders; then a leftover only stays longer.
+        return
+
+
+def _sweep(final: Path) -> None:
+    """Remove what a killed process left of `final`: old temporaries that nobody holds."""
+    for entry in final.parent.glob(f".{glob.escape(final.name)}.{'?' * _RANDOM_CHARACTERS}"):
+        try:
+            if time.time() - entry.lstat().st_mtime < _SECONDS_IN_DOUBT or entry.is_symlink():
+                continue
+            descriptor = os.open(entry, os.O_RDONLY)
+        except OSError:
+            # Gone already, or another's: not ours to remove.
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        else:
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

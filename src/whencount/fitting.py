@@ -17,7 +17,7 @@ from whencount.arrays import ArrayWriter, segment_order
 from whencount.bases import Basis, TrainingStates, basis_type, load_basis
 from whencount.bases.base import thread_limit
 from whencount.encoders import Encoder, StateBatch, available_threads, resolve_device
-from whencount.encoding import encode_windows
+from whencount.encoding import packed_windows
 from whencount.errors import InputError
 from whencount.files import atomic_directory
 from whencount.representations import RepresentationSpec, raw_values
@@ -25,6 +25,8 @@ from whencount.representations import RepresentationSpec, raw_values
 __all__ = ["FitStates", "RepresentationSpec", "fit_basis", "fit_states"]
 
 FORMAT = "whencount-fit-states-1"
+WINDOW = 4096
+"""Passages that are sorted by length together, and kept together where a pass may be broken off."""
 _SCALE_PASSAGES_AT_ONCE = 64
 _ARRAYS = (
     "pooled",
@@ -110,13 +112,15 @@ def fit_states(
     validation_share: float = 0.1,
     dtype: str = "float32",
     total: int | None = None,
+    checkpoints: Path | None = None,
 ) -> FitStates:
     """Encode the fit passages (id, text) once and keep the states that bases are fitted on.
 
     The directory `out` appears whole. Validation passages are drawn with `seed`; the states of a
     passage are sampled with a seed derived from (seed, passage id), so they depend neither on the
     order of the passages nor on batches. Where there would be more than `maximum_states`, those of
-    the last passages are left out.
+    the last passages are left out. A folder `checkpoints` keeps finished windows
+    (`whencount.encoding.packed_windows`).
 
     Raises:
         InputError: fewer than two passages with content, or a duplicate passage id.
@@ -135,11 +139,23 @@ def fit_states(
         def work(batch: StateBatch, ids: list[str], first: int) -> _Kept:
             return _select(batch, ids, seed, states_per_passage, scale_passages - first)
 
-        for ids, parts in encode_windows(
-            encoder, passages, "passage", work, total=total, noun="fit passage"
+        def pack(ids: list[str], parts: list[_Kept]) -> dict[str, NDArray[Any]]:
+            window = _in_order(parts)
+            return {field.name: getattr(window, field.name) for field in fields(_Kept)}
+
+        for ids, arrays in packed_windows(
+            encoder,
+            passages,
+            "passage",
+            work,
+            pack,
+            checkpoints=checkpoints,
+            window=WINDOW,
+            total=total,
+            noun="fit passage",
         ):
             _refuse_duplicates(ids, seen)
-            window = _in_order(parts)
+            window = _Kept(**arrays)
             writers["pooled"].append(window.pooled)
             writers["scale_tokens"].append(window.scale)
             writers["tokens"].append(window.sampled[: maximum_states - kept])
@@ -282,6 +298,7 @@ def fit_basis(
     dictionary: str | Path | None = None,
     device: str = "auto",
     threads: int | None = None,
+    checkpoints: Path | None = None,
 ) -> dict[str, Any]:
     """Fit the basis of a representation, find its scale, and write both to the directory `out`.
 
@@ -296,6 +313,7 @@ def fit_basis(
             the scale is found anew (`sae_shared`: the directory of the token SAE).
         device: "auto", "cpu" or "cuda".
         threads: of the fit on a CPU; None takes every core.
+        checkpoints: a folder where a long fit keeps how far it is; None keeps nothing.
 
     Returns:
         The manifest.
@@ -310,7 +328,12 @@ def fit_basis(
     fitted_on = spec.fitted_on or spec.granularity
     if dictionary is None:
         basis = basis_type(spec.basis).fit(
-            data.training(fitted_on), spec.seed, spec.options, device, threads
+            data.training(fitted_on),
+            spec.seed,
+            spec.options,
+            device,
+            threads,
+            checkpoints=checkpoints,
         )
     else:
         basis = _reuse(Path(dictionary), spec, fitted_on)

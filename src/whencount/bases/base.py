@@ -79,6 +79,7 @@ class Basis(ABC, Generic[OptionsType]):
     Attributes:
         name: what the basis is called in a config.
         options_type: its dataclass of options.
+        resumable: whether `fit_tensors` takes `checkpoints`, a folder where it keeps how far it is.
         tensors: what was learned, float32.
         options: the options of the fit.
         dimensions: width of the states.
@@ -87,6 +88,7 @@ class Basis(ABC, Generic[OptionsType]):
 
     name: ClassVar[str]
     options_type: ClassVar[type]
+    resumable: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -132,6 +134,7 @@ class Basis(ABC, Generic[OptionsType]):
         options: Mapping[str, Any],
         device: str = "cpu",
         threads: int = 1,
+        checkpoints: Path | None = None,
     ) -> Basis[OptionsType]:
         """Fit the basis; deterministic for the same states, seed, options, device and threads.
 
@@ -140,7 +143,8 @@ class Basis(ABC, Generic[OptionsType]):
         """
         parsed = cls.parse_options(options)
         cls._require_finite(states)
-        tensors, report = cls.fit_tensors(states, seed, parsed, device, threads)
+        further = {"checkpoints": checkpoints} if cls.resumable else {}
+        tensors, report = cls.fit_tensors(states, seed, parsed, device, threads, **further)
         manifest = {
             "seed": seed,
             "train_states": len(states.train),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -53,10 +54,17 @@ class Sae(Basis[SaeOptions]):
 
     name = "sae"
     options_type = SaeOptions
+    resumable = True
 
     @classmethod
     def fit_tensors(
-        cls, states: TrainingStates, seed: int, options: Any, device: str, threads: int
+        cls,
+        states: TrainingStates,
+        seed: int,
+        options: Any,
+        device: str,
+        threads: int,
+        checkpoints: Path | None = None,
     ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         """Train; tensors mean (d,), spread (1,), encoder and decoder (features, d), bias."""
         from whencount.bases.sae_training import train
@@ -69,7 +77,7 @@ class Sae(Basis[SaeOptions]):
         if options.warmup > 1:
             raise InputError(f"basis sae: warmup is {options.warmup}; it is a share, at most 1")
         require_states(states, 2, "sae", "states")
-        return train(states, seed, options, device, threads)
+        return train(states, seed, options, device, threads, checkpoints)
 
     @property
     def vocabulary_size(self) -> int:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,30 +26,11 @@ from numpy.typing import NDArray
 from whencount.bases import kernels
 from whencount.bases.base import TrainingStates
 from whencount.bases.sae import ROWS_AT_ONCE, SaeOptions, encode_inputs
+from whencount.bases.sae_state import Keeper, Parameters, TrainingState
 from whencount.progress import progress
 
 _FEATURES_AT_ONCE = 512
 _STATES_AT_ONCE = 8192
-
-
-@dataclass
-class Parameters:
-    """What training changes: float32 tensors encoder and decoder (features, d), bias (features,).
-
-    A decoder row is the column of the published matrix.
-    """
-
-    encoder: torch.Tensor
-    decoder: torch.Tensor
-    bias: torch.Tensor
-
-    def tensors(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Encoder, decoder and bias."""
-        return self.encoder, self.decoder, self.bias
-
-    def copy(self) -> Parameters:
-        """An independent copy."""
-        return Parameters(*(tensor.clone() for tensor in self.tensors()))
 
 
 def initial_parameters(features: int, dimensions: int, seed: int, device: str) -> Parameters:
@@ -60,7 +42,14 @@ def initial_parameters(features: int, dimensions: int, seed: int, device: str) -
 
 
 class Stepper(Protocol):
-    """Computes gradients and applies them, on one kind of device."""
+    """Computes gradients and applies them, on one kind of device.
+
+    Attributes:
+        first, second: AdamW's moments.
+    """
+
+    first: Parameters
+    second: Parameters
 
     def step(self, inputs: torch.Tensor, rate: float, number: int) -> tuple[float, Any]:
         """Take step `number`, counted from 1; return the loss and how often features fired."""
@@ -316,12 +305,18 @@ class _Inputs:
 
 
 def train(
-    states: TrainingStates, seed: int, options: SaeOptions, device: str, threads: int
+    states: TrainingStates,
+    seed: int,
+    options: SaeOptions,
+    device: str,
+    threads: int,
+    checkpoints: Path | None = None,
 ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Train an autoencoder and keep the epoch of least validation error.
 
     Without validation states the last epoch is kept. The result is the same, byte for byte, for
-    the same device and number of threads.
+    the same device and number of threads. In a folder `checkpoints` the training keeps now and then
+    how far it is, and goes on from there with the same result.
 
     Returns:
         The tensors of `Sae`, and the manifest: validation curve (mean squared error as a share of
@@ -335,7 +330,7 @@ def train(
             if device == "cpu"
             else DenseStepper(parameters, options)
         )
-        kept, report = _epochs(inputs, parameters, stepper, options, seed, pool.map)
+        kept, report = _epochs(inputs, parameters, stepper, options, seed, pool.map, checkpoints)
     tensors = {
         "encoder": kept.encoder,
         "decoder": kept.decoder,
@@ -353,50 +348,55 @@ def _epochs(
     options: SaeOptions,
     seed: int,
     run: Callable[..., Iterator[Any]],
+    checkpoints: Path | None = None,
 ) -> tuple[Parameters, dict[str, Any]]:
     train_rows, validation_rows = inputs.states.train, inputs.states.validation
     per_epoch = math.ceil(len(train_rows) / options.batch)
     steps = options.epochs * per_epoch
-    training_curve: list[float] = []
-    validation_curve: list[float] = []
-    dead_counts: list[int] = []
-    revived = 0
-    best, kept = -1, parameters
-    bar = progress(range(steps), steps, "training the autoencoder", "step")
-    for epoch in range(options.epochs):
+    state = TrainingState.start(parameters, stepper, options.features)
+    keeper = Keeper(state, checkpoints)
+    bar = progress(range(state.step, steps), steps - state.step, "training the autoencoder", "step")
+    for epoch in range(state.step // per_epoch, options.epochs):
         rng = np.random.default_rng([seed, 1, epoch])
         order = rng.permutation(train_rows)
-        fired = np.zeros(options.features, dtype=np.int64)
-        loss = 0.0
-        for rows in _pieces(order, options.batch):
+        for rows in _pieces(
+            order[(state.step - epoch * per_epoch) * options.batch :], options.batch
+        ):
             step = next(bar)
             # Rows of a step in file order: its sum is over a set, and the disk likes it better.
             batch = inputs.take(np.sort(rows))
             batch_loss, counts = stepper.step(batch, learning_rate(step, steps, options), step + 1)
-            loss += batch_loss * len(rows)
-            fired += counts
-        training_curve.append(loss / len(train_rows))
-        dead = np.flatnonzero(fired == 0)
-        dead_counts.append(len(dead))
+            state.loss += batch_loss * len(rows)
+            state.fired += counts
+            state.step = step + 1
+            if state.step < (epoch + 1) * per_epoch:
+                keeper.keep_now_and_then()
+        state.training_curve.append(state.loss / len(train_rows))
+        dead = np.flatnonzero(state.fired == 0)
+        state.dead_counts.append(len(dead))
+        curve = state.validation_curve
         if len(validation_rows):
-            validation_curve.append(_validate(inputs, parameters, options.active, run))
-        if not validation_curve or best < 0 or validation_curve[-1] < validation_curve[best]:
-            best, kept = epoch, parameters.copy()
+            curve.append(_validate(inputs, parameters, options.active, run))
+        if not curve or state.best < 0 or curve[-1] < curve[state.best]:
+            state.best, state.kept = epoch, parameters.copy()
         if epoch + 1 < options.epochs and len(dead):
             _revive(dead, inputs.take(np.sort(order[: options.batch])), parameters, options, rng)
             stepper.forget(dead)
-            revived += len(dead)
+            state.revived += len(dead)
+        state.loss, state.fired = 0.0, np.zeros(options.features, dtype=np.int64)
+        if epoch + 1 < options.epochs:
+            keeper.keep()
     for _ in bar:  # lets the progress display end
         pass
-    return kept, {
-        "training_mse": training_curve,
-        "validation_mse": validation_curve,
-        "best_epoch": best,
+    return state.kept, {
+        "training_mse": state.training_curve,
+        "validation_mse": state.validation_curve,
+        "best_epoch": state.best,
         "steps": steps,
-        "dead_features": dead_counts[best],
-        "dead_features_by_epoch": dead_counts,
+        "dead_features": state.dead_counts[state.best],
+        "dead_features_by_epoch": state.dead_counts,
         "dead_after_states": len(train_rows),
-        "revived_features": revived,
+        "revived_features": state.revived,
         "mse_unit": "share of the variance of the training states",
     }
 

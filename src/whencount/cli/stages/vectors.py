@@ -51,18 +51,28 @@ def fit_states(
     """Encode the fit passages and keep the states that bases are fitted on."""
     with held_threads(threads):
         from whencount import fitting
+        from whencount.checkpoints import digest_of, parts_of
         from whencount.collections import load_prepared
         from whencount.encoders import load_encoder
 
         prepared = load_prepared(passages)
-        fitting.fit_states(
-            load_encoder(encoder, threads),
-            ((document.id, document.text) for document in prepared.documents()),
-            out,
-            seed=seed,
-            total=len(prepared),
-            **options,
-        )
+        key = {
+            "encoder": encoder,
+            "passages": digest_of(passages),
+            "options": options,
+            "seed": seed,
+            "threads": threads,
+        }
+        with parts_of(out, key) as parts:
+            fitting.fit_states(
+                load_encoder(encoder, threads),
+                ((document.id, document.text) for document in prepared.documents()),
+                out,
+                seed=seed,
+                total=len(prepared),
+                checkpoints=parts,
+                **options,
+            )
 
 
 @click.command("fit-basis")
@@ -84,7 +94,10 @@ def fit_basis(
 ) -> None:
     """Fit a basis and find its scale."""
     with held_threads(threads):
+        from dataclasses import asdict
+
         from whencount import fitting
+        from whencount.checkpoints import digest_of, parts_of
         from whencount.grid import Representation
         from whencount.representations import RepresentationSpec
 
@@ -97,7 +110,16 @@ def fit_basis(
             options=options,
             fitted_on=parsed.fitted_on,
         )
-        fitting.fit_basis(states, spec, out, dictionary=dictionary, threads=threads)
+        key = {
+            "states": digest_of(states),
+            "spec": asdict(spec),
+            "dictionary": dictionary and digest_of(dictionary),
+            "threads": threads,
+        }
+        with parts_of(out, key) as parts:
+            fitting.fit_basis(
+                states, spec, out, dictionary=dictionary, threads=threads, checkpoints=parts
+            )
 
 
 @click.command()
@@ -123,6 +145,7 @@ def encode(
 ) -> None:
     """Encode a shard of texts once and write all its representations."""
     with held_threads(threads):
+        from whencount.checkpoints import digest_of, parts_of
         from whencount.collections import read_texts
         from whencount.encoders import load_encoder
         from whencount.encoding import encode_collection
@@ -132,7 +155,18 @@ def encode(
             collection / ("documents.parquet" if side == "passage" else "queries.parquet")
         )
         start, stop = len(texts) * shard // shards, len(texts) * (shard + 1) // shards
-        with atomic_directory(out) as folder:
+        key = {
+            "encoder": encoder,
+            "texts": digest_of(texts.path),
+            "side": side,
+            "rows": [start, stop],
+            "representations": {
+                name: digest_of(path) for name, path in sorted(representations.items())
+            },
+            "maximum_stored": maximum_stored,
+            "threads": threads,
+        }
+        with parts_of(out, key) as parts, atomic_directory(out) as folder:
             encode_collection(
                 load_encoder(encoder, threads),
                 texts[start:stop],
@@ -142,6 +176,7 @@ def encode(
                 dense_out=folder / "states.npy",
                 maximum_stored=maximum_stored or None,
                 total=stop - start,
+                checkpoints=parts,
             )
 
 
