@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whencount.collections import open_collection, open_fit_passages, prepare, read_qrels
+from whencount.collections import open_collection, prepare, read_qrels
 from whencount.collections.trec import read_topics
 from whencount.errors import InputError
 
@@ -270,76 +268,3 @@ def test_shared_folders_open_by_config_alone(
         queries,
         judgements,
     )
-
-
-class FakeDataset:
-    """The part of an ir_datasets object that we use, over a MIRACL-like collection."""
-
-    def __init__(self, failure: Exception | None = None) -> None:
-        self.failure = failure
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("has_"):
-            return lambda: True
-        raise AttributeError(name)
-
-    def docs_iter(self) -> Iterator[Any]:
-        if self.failure is not None:
-            raise self.failure
-        for identifier, title, text in (
-            ("1#0", "Owl", "hunts"),
-            ("2#0", "", "Heron"),
-            ("1#0", "", ""),
-        ):
-            yield types.SimpleNamespace(doc_id=identifier, title=title, text=text)
-
-    def docs_metadata(self) -> dict[str, int]:
-        return {"count": 3}
-
-    def docs_lang(self) -> str:
-        return "hi"
-
-    def queries_iter(self) -> Iterator[Any]:
-        yield types.SimpleNamespace(query_id="q", text="bird")
-
-    def qrels_iter(self) -> Iterator[Any]:
-        for _ in range(2):
-            yield types.SimpleNamespace(query_id="q", doc_id="1#0", relevance=1)
-
-
-def test_miracl_joins_titles_and_keeps_the_first_of_its_duplicate_ids(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ir_datasets = pytest.importorskip("ir_datasets")
-    monkeypatch.setattr(ir_datasets, "load", lambda _: FakeDataset())
-    collection = open_collection("hi", {"source": "ir_datasets", "id": "miracl/hi/dev"})
-    prepared = prepare(collection, tmp_path / "hi")
-    assert [document.text for document in prepared.documents()] == ["Owl hunts", "Heron"]
-    assert len(prepared.qrels) == 1
-    assert prepared.language == "hi"
-
-
-def test_a_download_that_cannot_be_had_names_the_id_and_the_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ir_datasets = pytest.importorskip("ir_datasets")
-    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(ir_datasets, "load", lambda _: FakeDataset(OSError("no route")))
-    collection = open_collection("fiqa", {"source": "ir_datasets", "id": "beir/fiqa/test"})
-    with pytest.raises(InputError, match=r"'beir/fiqa/test'.*no route.*home/beir"):
-        prepare(collection, tmp_path / "fiqa")
-
-
-def test_an_unknown_id_of_ir_datasets_is_named() -> None:
-    pytest.importorskip("ir_datasets")
-    with pytest.raises(InputError, match="no data set 'beir/nothing'"):
-        open_collection("x", {"source": "ir_datasets", "id": "beir/nothing"})
-
-
-def test_fit_passages_of_ir_datasets_are_the_judged_relevant_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ir_datasets = pytest.importorskip("ir_datasets")
-    monkeypatch.setattr(ir_datasets, "load", lambda _: FakeDataset())
-    passages = open_fit_passages({"source": "ir_datasets", "id": "msmarco-passage/train"}, 0)
-    assert [document.text for document in passages.documents()] == ["Owl hunts"]

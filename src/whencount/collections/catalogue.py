@@ -1,7 +1,9 @@
 """The thirteen published collections by name: sizes, licences, files, and where they come from.
 
-Nothing is read or downloaded here. Sizes, addresses and checksums of files are those that
-ir_datasets declares; those of LIMIT are of its pinned revision. Counts are the study's.
+Nothing is read or downloaded here. Addresses, sizes and checksums of files are those that
+ir_datasets 0.6 declares (its sizes of MIRACL's topics and qrels are of other files: here stand
+those of the files with its checksums). Of LIMIT the revision is pinned, and the checksums are those
+that an audit of LIMIT+ recorded for it. Counts are the study's.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 
 _MSMARCO_HOME = "https://msmarco.z22.web.core.windows.net/msmarcoranking"
 _BEIR_HOME = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
-_MIRACL_HOME = "https://huggingface.co/datasets"
+_HUB = "https://huggingface.co/datasets"
 LIMIT_REVISION = "215834026c13176e520b3bc9d0a055099537ef99"
 
 
@@ -21,20 +23,22 @@ class File:
     """A file to download.
 
     Attributes:
-        path: where it stands, relative to the home folder of its source (`Entry.home`).
-        url: where it comes from.
-        bytes: its size; of those of LIMIT about that.
+        path: where it stands, relative to the folder of downloads (`fetching.data_home`).
+        urls: where it is to be had, the first that answers.
+        bytes: its size.
         md5, sha256: its checksum, one of the two.
         instead: paths whose presence makes it unnecessary, all of them: what is made of it.
-        exact: whether `bytes` is its very size.
+        headers: what its host wants to be told.
+        exact: whether `bytes` is its very size and not about that.
     """
 
     path: str
-    url: str
+    urls: tuple[str, ...]
     bytes: int
     md5: str = ""
     sha256: str = ""
     instead: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
     exact: bool = True
 
 
@@ -74,17 +78,42 @@ class Entry:
         return sum(file.bytes for file in self.files)
 
 
-_PASSAGES = File(
-    "msmarco-passage/collectionandqueries.tar.gz",
-    f"{_MSMARCO_HOME}/collectionandqueries.tar.gz",
-    1_057_717_952,
-    md5="31644046b18952c1386cd4564ba2ae69",
-)
+def _msmarco(*instead: str) -> File:
+    """The one archive of all passages and of the small dev set."""
+    return File(
+        "msmarco-passage/collectionandqueries.tar.gz",
+        (f"{_MSMARCO_HOME}/collectionandqueries.tar.gz",),
+        1_057_717_952,
+        md5="31644046b18952c1386cd4564ba2ae69",
+        instead=tuple(f"msmarco-passage/{path}" for path in ("collection.tsv", *instead)),
+        headers=(("X-Ms-Version", "2019-12-12"),),
+    )
+
+
+def _trec_dl_qrels(year: int, size: int, md5: str) -> File:
+    return File(
+        f"msmarco-passage/trec-dl-{year}/qrels",
+        (
+            f"https://trec.nist.gov/data/deep/{year}qrels-pass.txt",
+            f"https://mirror.ir-datasets.com/{md5}",
+        ),
+        size,
+        md5=md5,
+    )
+
+
 _MSMARCO_LICENCE = "non-commercial research (MS MARCO terms)"
 
 
 def _beir(name: str, identifier: str, size: int, md5: str, **about: Any) -> Entry:
-    file = File(f"beir/{name}/source.zip", f"{_BEIR_HOME}/{name}.zip", size, md5=md5)
+    made = ("docs.pklz4/bin.pos", "queries.json", "test.qrels")
+    file = File(
+        f"beir/{name}/source.zip",
+        (f"{_BEIR_HOME}/{name}.zip",),
+        size,
+        md5=md5,
+        instead=tuple(f"beir/{name}/{path}" for path in made),
+    )
     return Entry(
         name=name,
         source="ir_datasets",
@@ -100,8 +129,8 @@ def _miracl(
     code: str, language: str, parts: tuple[tuple[int, str], ...], topics: tuple[int, str],
     qrels: tuple[int, str], **counts: int,
 ) -> Entry:  # fmt: skip
-    corpus = f"{_MIRACL_HOME}/miracl/miracl-corpus/resolve/main/miracl-corpus-v1.0-{code}"
-    judged = f"{_MIRACL_HOME}/macavaney/miracl-noauth/resolve/main/miracl-v1.0-{code}"
+    corpus = f"{_HUB}/miracl/miracl-corpus/resolve/main/miracl-corpus-v1.0-{code}"
+    judged = f"{_HUB}/macavaney/miracl-noauth/resolve/main/miracl-v1.0-{code}"
     home = f"miracl/v1.0/{code}"
     return Entry(
         name=f"miracl-{code}",
@@ -112,18 +141,23 @@ def _miracl(
         licence="Apache-2.0",
         files=(
             *(
-                File(f"{home}/docs/docs-{n}.jsonl.gz", f"{corpus}/docs-{n}.jsonl.gz", size, md5=md5)
+                File(
+                    f"{home}/docs/docs-{n}.jsonl.gz",
+                    (f"{corpus}/docs-{n}.jsonl.gz",),
+                    size,
+                    md5=md5,
+                )
                 for n, (size, md5) in enumerate(parts)
             ),
             File(
                 f"{home}/dev/topics.tsv",
-                f"{judged}/topics/topics.miracl-v1.0-{code}-dev.tsv",
+                (f"{judged}/topics/topics.miracl-v1.0-{code}-dev.tsv",),
                 topics[0],
                 md5=topics[1],
             ),
             File(
                 f"{home}/dev/qrels.tsv",
-                f"{judged}/qrels/qrels.miracl-v1.0-{code}-dev.tsv",
+                (f"{judged}/qrels/qrels.miracl-v1.0-{code}-dev.tsv",),
                 qrels[0],
                 md5=qrels[1],
             ),
@@ -136,8 +170,8 @@ def _miracl(
 
 def _limit_file(name: str, size: int, sha256: str) -> File:
     return File(
-        name,
-        f"{_MIRACL_HOME}/orionweller/LIMIT/resolve/{LIMIT_REVISION}/{name}",
+        f"limit/{name}",
+        (f"{_HUB}/orionweller/LIMIT/resolve/{LIMIT_REVISION}/{name}",),
         size,
         sha256=sha256,
         exact=False,
@@ -155,7 +189,7 @@ _ENTRIES = (
         judgements=7_437,
         language="en",
         licence=_MSMARCO_LICENCE,
-        files=(_PASSAGES,),
+        files=(_msmarco("dev/small/queries.tsv", "dev/small/qrels"),),
         description="web passages; questions put to a search engine, the small dev set",
         citation="Bajaj et al., 2016, MS MARCO, arXiv:1611.09268",
     ),
@@ -170,19 +204,15 @@ _ENTRIES = (
         language="en",
         licence=_MSMARCO_LICENCE,
         files=(
-            _PASSAGES,
+            _msmarco(),
             File(
-                "msmarco-passage/trec-dl-2019/queries.tsv.gz",
-                f"{_MSMARCO_HOME}/msmarco-test2019-queries.tsv.gz",
+                "downloads/eda71eccbe4d251af83150abe065368c",
+                (f"{_MSMARCO_HOME}/msmarco-test2019-queries.tsv.gz",),
                 4_276,
                 md5="eda71eccbe4d251af83150abe065368c",
+                instead=("msmarco-passage/trec-dl-2019/queries.tsv",),
             ),
-            File(
-                "msmarco-passage/trec-dl-2019/qrels",
-                "https://trec.nist.gov/data/deep/2019qrels-pass.txt",
-                187_092,
-                md5="2f4be390198da108f6845c822e5ada14",
-            ),
+            _trec_dl_qrels(2019, 187_092, "2f4be390198da108f6845c822e5ada14"),
         ),
         description="the passages of MS MARCO; the 43 judged queries of TREC Deep Learning 2019",
         citation="Craswell et al., 2020, TREC 2019 Deep Learning, arXiv:2003.07820",
@@ -198,19 +228,14 @@ _ENTRIES = (
         language="en",
         licence=_MSMARCO_LICENCE,
         files=(
-            _PASSAGES,
+            _msmarco(),
             File(
                 "msmarco-passage/trec-dl-2020/queries.tsv.gz",
-                f"{_MSMARCO_HOME}/msmarco-test2020-queries.tsv.gz",
+                (f"{_MSMARCO_HOME}/msmarco-test2020-queries.tsv.gz",),
                 4_131,
                 md5="00a406fb0d14ed3752d70d1e4eb98600",
             ),
-            File(
-                "msmarco-passage/trec-dl-2020/qrels",
-                "https://trec.nist.gov/data/deep/2020qrels-pass.txt",
-                218_617,
-                md5="0355ccee7509ac0463e8278186cdd8d1",
-            ),
+            _trec_dl_qrels(2020, 218_617, "0355ccee7509ac0463e8278186cdd8d1"),
         ),
         description="the passages of MS MARCO; the 54 judged queries of TREC Deep Learning 2020",
         citation="Craswell et al., 2021, TREC 2020 Deep Learning, arXiv:2102.07662",
@@ -355,21 +380,71 @@ _ENTRIES = (
     ),
 )
 
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A collection that needs no download, with its default options.
+
+    Attributes:
+        name: the source, `collections.registry` opens it.
+        documents, queries, judgements: how many, with the packages that requirements.lock pins.
+        licence: SPDX identifier or a short phrase.
+        packages: the installed packages whose text it is.
+        description: one sentence for a person.
+    """
+
+    name: str
+    documents: int
+    queries: int
+    judgements: int
+    licence: str
+    packages: tuple[str, ...]
+    description: str
+    language: str = "en"
+
+
+BUILT_IN = (
+    BuiltIn(
+        "wiki-sections",
+        4_310,
+        1_435,
+        4_061,
+        "CC-BY-SA-3.0",
+        ("gensim",),
+        "paragraphs of 106 Wikipedia articles; titles and section headings",
+    ),
+    BuiltIn(
+        "api-docs",
+        3_500,
+        3_310,
+        3_530,
+        "BSD-3-Clause",
+        ("numpy", "scipy", "pandas", "scikit-learn", "statsmodels"),
+        "docstrings without their summary lines; the summary lines",
+    ),
+    BuiltIn(
+        "limit",
+        2_000,
+        496,
+        992,
+        "Apache-2.0",
+        (),
+        "generated after LIMIT: every pair of 32 people answers one query",
+    ),
+)
 PUBLISHED: Mapping[str, Entry] = {entry.name: entry for entry in _ENTRIES}
 
 
 def entry_for(name: str, options: Mapping[str, Any]) -> Entry | None:
     """The published collection that an entry of the config describes, None where it is another.
 
-    That is `source: published` (by `id`, else by `name`), no source and a published name that is
-    not also a source's, or `source: ir_datasets` with the id of one.
+    That is `source: published` (by `id`, else by `name`), a published name without a source
+    (`limit` without one is generated), or `source: ir_datasets` with the id of one.
     """
-    source = options.get("source", name)
+    source = options.get("source")
     if source == "published":
         return PUBLISHED.get(str(options.get("id", name)))
     if source == "ir_datasets":
         identifier = options.get("id")
         return next((entry for entry in _ENTRIES if entry.identifier == identifier), None)
-    if "source" not in options and name != "limit":
-        return PUBLISHED.get(name)
-    return None
+    return None if source is not None or name == "limit" else PUBLISHED.get(name)

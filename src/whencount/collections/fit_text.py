@@ -11,12 +11,8 @@ from typing import Any
 import regex
 
 from whencount.collections.beir import plain_or_gzip, qrels_file
-from whencount.collections.irds import (
-    dataset_documents,
-    document_total,
-    files_of,
-    load_dataset,
-)
+from whencount.collections.data_files import load_dataset, read
+from whencount.collections.irds import dataset_documents, document_total
 from whencount.collections.model import Document, Options, nearest
 from whencount.collections.packages import Docstring, docstrings_of_file, package_files
 from whencount.collections.qrels import read_qrels
@@ -219,8 +215,8 @@ def _from_ir_datasets(taken: Options, seed: int) -> FitPassages:
     def documents() -> Iterator[Document]:
         positives = None
         if positives_only:
-            with files_of(identifier):
-                positives = {row.doc_id for row in dataset.qrels_iter() if row.relevance > 0}
+            judged = read(identifier, dataset, "judgements")
+            positives = {row.doc_id for row in judged if row.relevance > 0}
         stream = dataset_documents(identifier, separator)
         yield from sample_documents(_only(stream, positives), size, seed)
 

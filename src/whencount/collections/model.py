@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,23 @@ class Qrels:
 
 
 @dataclass(frozen=True)
+class Published:
+    """How much a published collection holds, to tell an incomplete copy of it.
+
+    Attributes:
+        documents: all documents, those that repeat an id too.
+        queries: the queries kept; None where the config asks for others.
+        judgements: all rows of the qrels.
+        remedy: what to do about a copy that holds something else.
+    """
+
+    documents: int
+    queries: int | None
+    judgements: int
+    remedy: str
+
+
+@dataclass(frozen=True)
 class Collection:
     """Documents, queries and qrels under one name; the documents are read anew at every call.
 
@@ -78,6 +96,8 @@ class Collection:
         first_duplicate: of several documents with the same id keep the first, instead of
             refusing the collection.
         document_total: how many documents there are, None where unknown before reading.
+        files: tells which files were read, after they were; they are kept for the record.
+        published: how much a published collection holds, None for any other.
     """
 
     name: str
@@ -90,6 +110,8 @@ class Collection:
     place: Callable[[int], str] = field(default=lambda number: f"document {number + 1}")
     first_duplicate: bool = False
     document_total: int | None = None
+    files: Callable[[], Sequence[Path]] = field(default=tuple)
+    published: Published | None = None
 
 
 def object_array(items: Iterable[str]) -> NDArray[np.object_]:

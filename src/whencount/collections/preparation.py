@@ -48,7 +48,8 @@ def prepare(
 
     Raises:
         InputError: two documents or two queries share an id, an id is empty or holds a control
-            character, there is no document, or the qrels find nothing relevant to any query.
+            character, there is no document, the qrels find nothing relevant to any query, or a
+            published collection is not complete.
     """
     queries = [
         Query(_id(query.id, collection.name, "a query"), clean(query.text))
@@ -86,6 +87,7 @@ def prepare(
             unknown_documents=len(judged - written.judged.keys()),
             unknown_queries=len(judged_queries - query_position.keys()),
         )
+        _refuse_incomplete(collection, counts)
         warnings = _warnings(collection.name, counts)
         _write_description(folder, collection, counts, warnings)
     for warning in warnings:
@@ -302,6 +304,25 @@ def _warnings(name: str, counts: Counts) -> list[str]:
     return [f"collection {name}: {number:,} {what}" for number, what in told if number]
 
 
+def _refuse_incomplete(collection: Collection, counts: Counts) -> None:
+    published = collection.published
+    if published is None:
+        return
+    pairs = {
+        "documents": (counts.documents + counts.duplicate_documents, published.documents),
+        "queries": (counts.queries, published.queries),
+        "judgements": (counts.judgements, published.judgements),
+    }
+    for what, (found, wanted) in pairs.items():
+        # Of documents that repeat an id only one may have been counted when it was published.
+        enough = (found, counts.documents) if what == "documents" else (found,)
+        if wanted is not None and wanted not in enough:
+            raise InputError(
+                f"collection {collection.name!r} has {found:,} {what}, but as published it has"
+                f" {wanted:,}; {published.remedy}"
+            )
+
+
 def _write_description(
     folder: Path, collection: Collection, counts: Counts, warnings: list[str]
 ) -> None:
@@ -318,6 +339,13 @@ def _write_description(
         "counts": asdict(counts),
         "warnings": warnings,
         "sha256": digests,
+        "files": [_read_file(path) for path in dict.fromkeys(collection.files())],
     }
     text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
     (folder / "collection.json").write_text(text, encoding="utf-8")
+
+
+def _read_file(path: Path) -> dict[str, str | int]:
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return {"name": path.name, "bytes": stream.tell(), "sha256": digest}

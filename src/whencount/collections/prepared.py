@@ -6,7 +6,8 @@ Layout of the folder:
 * `queries.parquet`: `id` (string), `text` (string).
 * `qrels.parquet`: `query_id`, `document_id` (string), `relevance` (int32), `query_position`,
   `document_position` (int32: row in the tables above, -1 where unknown).
-* `collection.json`: format, name, description, counts, warnings, sha256 of the three tables.
+* `collection.json`: format, name, description, counts, warnings, sha256 of the three tables, and
+  name, size and sha256 of the files they were read from.
 """
 
 from __future__ import annotations

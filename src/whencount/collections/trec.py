@@ -50,6 +50,7 @@ def open_trec(name: str, options: Mapping[str, Any]) -> Collection:
         licence=licence,
         place=lambda number: json_place(corpus, number),
         first_duplicate=first_duplicate,
+        files=lambda: (corpus, topics, judgements),
     )
 
 
