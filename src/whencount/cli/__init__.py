@@ -22,6 +22,12 @@ COMMANDS = {
         "whencount.cli.register:register",
         "Record a file of hypotheses before the rows it speaks of exist.",
     ),
+    "collections": (
+        "whencount.cli.collections:collections",
+        "List the published and the built-in collections, and fetch one.",
+    ),
+    "verify": ("whencount.cli.verify:verify", "Check results against their manifests."),
+    "explain": ("whencount.cli.explain:explain", "Tell what a page or a table was made from."),
     "stage": ("whencount.cli.stages:stage", "Run one step of the study's workflow."),
 }
 
