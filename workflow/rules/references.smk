@@ -77,13 +77,12 @@ rule rrf:
         runtime=60,
     params:
         k=STUDY["references"].get("rrf", {}).get("k", 60),
-        fused=STUDY["references"].get("rrf", {}).get("depth", 100),
-        depth=STUDY["search"]["depth"],
+        depth=STUDY["references"].get("rrf", {}).get("depth", 100),
     message:
         "fusing text BM25 and the dense ranking of {wildcards.collection}"
     shell:
         "whencount stage rrf --collection {input.collection} --k {params.k}"
-        " --fused {params.fused} --depth {params.depth} --out {output}"
+        " --depth {params.depth} --out {output}"
         " {input.runs} 2>&1 | tee {log}"
 
 

@@ -60,21 +60,18 @@ def dense(
 
 @click.command()
 @click.option("--collection", type=FILE, required=True)
-@click.option("--k", type=float, required=True, help="Of 1 / (k + rank).")
-@click.option("--fused", type=int, required=True, help="How deep each ranking is fused.")
-@click.option("--depth", type=int, required=True)
+@click.option("--k", type=int, required=True, help="Of 1 / (k + rank).")
+@click.option("--depth", type=int, required=True, help="Documents that count, and that remain.")
 @click.option("--out", type=FILE, required=True, help="Parquet run to write.")
 @click.argument("runs", type=FILE, nargs=-1, required=True)
-def rrf(
-    collection: Path, k: float, fused: int, depth: int, out: Path, runs: tuple[Path, ...]
-) -> None:
+def rrf(collection: Path, k: int, depth: int, out: Path, runs: tuple[Path, ...]) -> None:
     """Fuse the rankings of references by reciprocal rank."""
     from whencount import references
     from whencount.collections import load_prepared
 
     prepared = load_prepared(collection)
     fusion = references.fuse(
-        [references.read_run(path, prepared) for path in runs], k=k, fused=fused, depth=depth
+        [references.read_run(path, prepared) for path in runs], k=k, depth=depth
     )
     references.write_run(fusion, prepared, out)
 
