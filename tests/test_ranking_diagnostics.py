@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from whencount import ranking_diagnostics, rows
+from whencount import ranking_diagnostics
 from whencount.attribution import shapley
+from whencount.cells import score_cells
 from whencount.grid import Cell
 from whencount.measures import Judgements
 from whencount.ranking_diagnostics import (
@@ -246,7 +247,7 @@ def test_columns_of_a_row_equal_the_study_computed_query_by_query(kind: str) -> 
         judgements = Judgements.from_positions(
             np.array(judged), np.array([7] * len(judged)), np.ones(len(judged)), 9, 150
         )
-        results = rows.score_cells(
+        results = score_cells(
             [vectors[0]], vectors[1], judgements, [cell], references={"bm25": reference}, depth=120
         )
         tables.append(
@@ -280,7 +281,7 @@ def test_tier_3_says_that_equal_values_leave_saturation_and_length_nothing_to_do
     )
     reference = random.integers(0, 300, (40, 10)).astype(np.int32)
     cell = Cell("32/128", 1.2, 0.75)
-    results = rows.score_cells(
+    results = score_cells(
         [documents], queries, judgements, [cell], references={"dense": reference}
     )
     row = results[cell].row

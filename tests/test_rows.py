@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from whencount import cells as cells_module
 from whencount import rows as library
+from whencount.cells import score_cells
 from whencount.controls import controlled_frequency
 from whencount.errors import InputError
 from whencount.grid import Cell, Job
@@ -53,7 +56,7 @@ CELLS = [
 @pytest.fixture(scope="module")
 def results(toy: tuple[SparseVectors, SparseVectors, Judgements]) -> dict[Cell, Any]:
     documents, queries, judgements = toy
-    return library.score_cells([documents], queries, judgements, CELLS, depth=20, seed=5)
+    return score_cells([documents], queries, judgements, CELLS, depth=20, seed=5)
 
 
 def test_a_collection_in_shards_gives_the_rows_of_the_whole(
@@ -61,7 +64,7 @@ def test_a_collection_in_shards_gives_the_rows_of_the_whole(
 ) -> None:
     documents, queries, judgements = toy
     shards = [documents.slice(0, 7), documents.slice(7, 7), documents.slice(7, 60)]
-    again = library.score_cells(shards, queries, judgements, CELLS, depth=20, seed=5)
+    again = score_cells(shards, queries, judgements, CELLS, depth=20, seed=5)
     for cell in CELLS:
         assert again[cell].row == results[cell].row
         np.testing.assert_array_equal(again[cell].per_query, results[cell].per_query)
@@ -71,7 +74,7 @@ def test_a_cell_computed_alone_equals_the_cell_of_a_sweep(
     toy: tuple[SparseVectors, SparseVectors, Judgements], results: dict[Cell, Any]
 ) -> None:
     documents, queries, judgements = toy
-    alone = library.score_cells([documents], queries, judgements, CELLS[1:2], depth=20, seed=5)
+    alone = score_cells([documents], queries, judgements, CELLS[1:2], depth=20, seed=5)
     assert alone[CELLS[1]].row == results[CELLS[1]].row
 
 
@@ -144,7 +147,7 @@ def test_pooled_quantised_codes_give_exactly_nothing_to_saturation_and_length() 
         400,
     )
     cells = [Cell("32/128", k1, b) for k1 in (0.0, 0.6, 2.4) for b in (0.0, 0.5, 1.0)]
-    results = library.score_cells([documents], queries, judgements, cells, depth=50)
+    results = score_cells([documents], queries, judgements, cells, depth=50)
     table, _ = library.tables(
         Job("pq_pooled", "toy", 0), results, queries.ids, judgements.evaluated
     )
@@ -199,7 +202,7 @@ CONFIG = {
 def small_table(toy: tuple[SparseVectors, SparseVectors, Judgements]) -> pd.DataFrame:
     documents, queries, judgements = toy
     cells = [Cell("8/10", 1.2, 0.75), Cell("8/10", 0.6, 0.75)]
-    results = library.score_cells([documents], queries, judgements, cells, depth=20)
+    results = score_cells([documents], queries, judgements, cells, depth=20)
     return library.tables(JOB, results, queries.ids, judgements.evaluated)[0]
 
 
@@ -253,3 +256,36 @@ def test_rows_hold_what_a_search_by_hand_gives(
     assert results[CELLS[0]].row["q111"] == pytest.approx(
         float((gains @ discount / ideal).mean()), abs=1e-12
     )
+
+
+def test_a_killed_job_keeps_its_finished_budgets(
+    toy: tuple[SparseVectors, SparseVectors, Judgements],
+    results: dict[Cell, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents, queries, judgements = toy
+    calls = 0
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return search(*arguments, **options)
+
+    def run() -> dict[Cell, Any]:
+        return score_cells(
+            [documents], queries, judgements, CELLS, depth=20, seed=5, checkpoints=tmp_path
+        )
+
+    monkeypatch.setattr(cells_module, "search", failing)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert len(list(tmp_path.iterdir())) == 2
+    resumed = run()
+    assert calls == 5
+    assert list(resumed) == list(results)
+    for cell, result in results.items():
+        assert repr(resumed[cell].row) == repr(result.row)
+        assert resumed[cell].per_query.tobytes() == result.per_query.tobytes()

@@ -150,6 +150,8 @@ def score(
     """Score every cell of one representation of one collection."""
     with held_threads(threads):
         from whencount import rows as library
+        from whencount.cells import derived_seed, score_cells
+        from whencount.checkpoints import digest_of, parts_of
         from whencount.collections import load_prepared
         from whencount.grid import Cell, Job
         from whencount.measures import Judgements
@@ -162,24 +164,34 @@ def score(
         judgements = Judgements.from_qrels(
             prepared.qrels, prepared.query_ids, prepared.document_ids
         )
-        results = library.score_cells(
-            [SparseVectors.load(folder / name) for folder in documents],
-            SparseVectors.load(queries / name),
-            judgements,
-            [Cell(str(budget), float(k1), float(b), control) for budget, k1, b, control in cells],
-            depth=depth,
-            seed=library.derived_seed(study_seed, job.name, "control"),
-            threads=threads,
-            references={
-                reference: read_run(path, prepared).matrices(len(prepared.queries), 10)[0]
-                for reference, path in references.items()
-            },
-        )
-        table, details = library.tables(
-            job, results, prepared.query_ids, judgements.evaluated, corpus=corpus
-        )
-        write_table(details, per_query)
-        write_table(table, rows)
+        key = {
+            "vectors": [digest_of(folder / name / "meta.json") for folder in (*documents, queries)],
+            "collection": digest_of(collection / "collection.json"),
+            "references": {label: digest_of(path) for label, path in sorted(references.items())},
+            "cells": cells,
+            "depth": depth,
+            "seed": [study_seed, seed],
+        }
+        with parts_of(rows, key) as parts:
+            results = score_cells(
+                [SparseVectors.load(folder / name) for folder in documents],
+                SparseVectors.load(queries / name),
+                judgements,
+                [Cell(str(budget), float(k1), float(b), what) for budget, k1, b, what in cells],
+                depth=depth,
+                seed=derived_seed(study_seed, job.name, "control"),
+                threads=threads,
+                references={
+                    label: read_run(path, prepared).matrices(len(prepared.queries), 10)[0]
+                    for label, path in references.items()
+                },
+                checkpoints=parts,
+            )
+            table, details = library.tables(
+                job, results, prepared.query_ids, judgements.evaluated, corpus=corpus
+            )
+            write_table(details, per_query)
+            write_table(table, rows)
 
 
 @click.command()
