@@ -103,7 +103,10 @@ def load_file(path: str | Path) -> HypothesisFile:
             f"{path} is empty or not a mapping; start from hypotheses/confirmatory.yaml"
         )
     _refuse_strange(parsed, path, ())
-    fault = best_match(Draft202012Validator(_schema()).iter_errors(parsed))
+    faults = list(Draft202012Validator(_schema()).iter_errors(parsed))
+    # A misspelt key is an unknown one, and one that is missing: the first tells more.
+    unknown = (one for one in faults if one.validator == "additionalProperties")
+    fault = next(unknown, None) or best_match(faults)
     if fault is not None:
         raise InputError(_sentence(fault, path))
     hypotheses = tuple(
