@@ -18,6 +18,10 @@ COMMANDS = {
         "whencount.cli.decompose:decompose",
         "Tell what IDF, saturation and length normalisation each do for a collection.",
     ),
+    "analyse": (
+        "whencount.cli.analyse:analyse",
+        "Tell what a table of rows says: shares, hypotheses, predictors.",
+    ),
     "register": (
         "whencount.cli.register:register",
         "Record a file of hypotheses before the rows it speaks of exist.",
@@ -28,6 +32,9 @@ COMMANDS = {
     ),
     "verify": ("whencount.cli.verify:verify", "Check results against their manifests."),
     "explain": ("whencount.cli.explain:explain", "Tell what a page or a table was made from."),
+    "export": ("whencount.cli.export:export", "Pack a study in one archive for publishing."),
+    "import": ("whencount.cli.import_:import_", "Unpack a published study, with care."),
+    "grid": ("whencount.cli.grid:grid", "Print rows, jobs and estimated cost of a study."),
     "stage": ("whencount.cli.stages:stage", "Run one step of the study's workflow."),
 }
 
