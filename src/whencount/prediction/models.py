@@ -162,3 +162,60 @@ def _checked(
             " them out before fitting"
         )
     return matrix, outcome
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """Gradient-boosted regression trees.
+
+    Attributes:
+        estimator: a fitted HistGradientBoostingRegressor.
+        known: which features had a value in training, shape (p,); the others are ignored.
+    """
+
+    estimator: Any
+    known: NDArray[np.bool_]
+
+    @property
+    def alpha(self) -> None:
+        """Trees have no such penalty."""
+        return None
+
+    def predict(self, features: ArrayLike) -> NDArray[np.float64]:
+        """Predictions of rows, shape (n, p) to (n,)."""
+        matrix = np.where(self.known, _matrix(features), 0.0)
+        return np.asarray(self.estimator.predict(matrix), dtype=np.float64)
+
+
+def fit_boosted(features: ArrayLike, target: ArrayLike, *, seed: int = 0) -> Boosted:
+    """Fit the boosted control: 300 trees, rate 0.05, 15 leaves, 10 rows a leaf, l2 1.
+
+    Missing values (NaN) go to whichever side of a split fits the training rows better. One thread,
+    so that sums, and with them the bytes of a table, do not depend on the machine.
+
+    Args:
+        features: shape (n, p), or a frame of numbers.
+        target: shape (n,), finite.
+        seed: of the estimator; these settings draw no random number on fewer than 200,000 rows.
+
+    Raises:
+        InputError: as `fit_ridge`.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
+
+    matrix, outcome = _checked(features, target)
+    known = np.asarray(~np.isnan(matrix).all(axis=0))
+    estimator = HistGradientBoostingRegressor(
+        max_iter=300,
+        learning_rate=0.05,
+        max_leaf_nodes=15,
+        min_samples_leaf=10,
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=seed,
+    )
+    with threadpool_limits(limits=1):
+        # The estimator cannot bin a feature without any value.
+        estimator.fit(np.where(known, matrix, 0.0), outcome)
+    return Boosted(estimator, known)
