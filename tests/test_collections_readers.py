@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,57 @@ def test_a_missing_split_names_those_there_are(tmp_path: Path) -> None:
         open_collection("birds", options)
 
 
+def test_the_only_qrels_of_a_folder_are_taken(tmp_path: Path) -> None:
+    options = write_beir(tmp_path / "birds")
+    qrels = tmp_path / "birds" / "qrels" / "test.tsv"
+    qrels.rename(qrels.with_name("dev.tsv"))
+    assert len(open_collection("birds", options).qrels) == 1
+
+
+def test_of_several_splits_test_is_taken_unless_another_is_named(tmp_path: Path) -> None:
+    options = write_beir(tmp_path / "birds")
+    folder = tmp_path / "birds" / "qrels"
+    (folder / "dev.tsv").write_text("train\td2\t1\n")
+    assert open_collection("birds", options).qrels.query_ids.tolist() == ["q1"]
+    named = open_collection("birds", options | {"split": "dev"})
+    assert named.qrels.query_ids.tolist() == ["train"]
+    (folder / "test.tsv").rename(folder / "train.tsv")
+    with pytest.raises(InputError, match=r"test\.tsv does not exist; there are dev, train"):
+        open_collection("birds", options)
+
+
+@pytest.mark.parametrize("name", ["qrels.jsonl", "qrels.tsv", "qrels.tsv.gz"])
+def test_qrels_may_stand_beside_the_corpus(tmp_path: Path, name: str) -> None:
+    options = write_beir(tmp_path / "birds")
+    folder = tmp_path / "birds"
+    (folder / "qrels" / "test.tsv").unlink()
+    (folder / "qrels").rmdir()
+    line = '{"query-id": "q1", "corpus-id": "d2", "score": 1}\n'
+    content = (line if "jsonl" in name else "q1\td2\t1\n").encode()
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    assert open_collection("birds", options).qrels.document_ids.tolist() == ["d2"]
+
+
+def test_a_folder_without_qrels_is_told(tmp_path: Path) -> None:
+    options = write_beir(tmp_path / "birds")
+    (tmp_path / "birds" / "qrels" / "test.tsv").unlink()
+    with pytest.raises(
+        InputError, match=r"test\.tsv does not exist; there is no qrels file at all"
+    ):
+        open_collection("birds", options)
+
+
+def test_what_was_read_is_kept_for_the_record(tmp_path: Path) -> None:
+    prepared = prepare(open_collection("birds", write_beir(tmp_path / "birds")), tmp_path / "out")
+    record = json.loads((prepared.path / "collection.json").read_text())
+    folder = tmp_path / "birds"
+    assert {file["name"]: file["sha256"] for file in record["files"]} == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels/test.tsv")
+    }
+    assert str(tmp_path) not in json.dumps(record)
+
+
 def test_an_unknown_source_suggests_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean 'wiki-sections'"):
         open_collection("x", {"source": "wiki-section"})
@@ -170,6 +222,11 @@ def test_qrels_forms_are_told_apart(tmp_path: Path) -> None:
         ("q1 0 d1 99999999999\n", r"line 1: relevance 99999999999 does not fit"),
         ("q1 0 d1 " + "9" * 5000 + "\n", r"line 1: relevance 9+ does not fit"),
         ("q1 0 d1 1\nq1 0 d1 0\n", r"line 2.*relevance 0, but 1 on line 1"),
+        ("q1\t0\t\t1\n", r"line 1: the document id is empty"),
+        ("q1\t\t1\n", r"line 1: the document id is empty"),
+        ("q1\t0\td1\t1\nq1\t0\t\t1\n", r"line 2: the document id is empty"),
+        ("\t0\td1\t1\n", r"line 1: the query id is empty"),
+        ("q1\td1\t\n", r"line 1: found 2 columns"),
         ("", "holds no judgement"),
         ("query-id\tcorpus-id\tscore\n", "holds no judgement"),
     ],
@@ -177,6 +234,41 @@ def test_qrels_forms_are_told_apart(tmp_path: Path) -> None:
 def test_bad_qrels_are_named_by_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "qrels.txt"
     path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_qrels(path)
+
+
+def test_an_empty_column_that_nothing_reads_is_harmless(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.txt"
+    path.write_text("q1\t\td1\t1\nq1\t0\td2\t0\t\n")
+    assert read_qrels(path).document_ids.tolist() == ["d1", "d2"]
+
+
+def test_qrels_in_json_lines_read_like_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.jsonl"
+    path.write_text(
+        '{"query-id": "q1", "corpus-id": "d 1", "score": 2}\n'
+        '{"query-id": "q1", "corpus-id": "d2", "score": 0.0}\n'
+    )
+    qrels = read_qrels(path)
+    assert qrels.document_ids.tolist() == ["d 1", "d2"]
+    assert qrels.relevance.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"query-id": "q1", "score": 1}', r"line 1: 'corpus-id' is None"),
+        ('{"query-id": "", "corpus-id": "d", "score": 1}', r"line 1: 'query-id' is ''"),
+        ('{"query-id": "q1", "corpus-id": "d", "score": 0.5}', r"line 1: relevance '0\.5'"),
+        ('{"query-id": "q1", "corpus-id": "d"}', r"line 1: relevance 'None'"),
+        ('{"query-id": "q1", "corpus-id": "d", "score": 9e18}', r"does not fit in 32 bits"),
+        ("q1 0 d1 1", r"line 1: not valid JSON"),
+    ],
+)
+def test_bad_qrels_in_json_lines_are_named(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "qrels.jsonl"
+    path.write_text(line + "\n")
     with pytest.raises(InputError, match=message):
         read_qrels(path)
 
@@ -251,6 +343,25 @@ def test_published_topics_and_qrels_have_the_published_counts(
     topics = read_topics(next(iter(folder.glob(f"topics.{stem}.*"))))
     judged = [query for query in topics if query.id in qrels.judged_queries()]
     assert (len(judged), len(qrels)) == (queries, judgements)
+
+
+@shared_data
+def test_published_topics_and_qrels_make_a_collection_with_a_corpus_of_ones_own(
+    tmp_path: Path,
+) -> None:
+    """Anserini's files of TREC-DL 2019 in three lines of a config."""
+    (tmp_path / "passages.tsv.gz").write_bytes(gzip.compress(b"0\tOwls hunt\n7\tHerons fish\n"))
+    options = {
+        "source": "trec",
+        "documents": str(tmp_path / "passages.tsv.gz"),
+        "topics": str(SHARED / "qrels" / "topics.dl19-passage.txt"),
+        "qrels": str(SHARED / "qrels" / "qrels.dl19-passage.txt"),
+    }
+    collection = open_collection("dl19", options)
+    assert (len(collection.queries), len(collection.qrels)) == (43, 9260)
+    assert [query.text for query in collection.queries if query.id == "1037798"] == [
+        "who is robert gray"
+    ]
 
 
 @shared_data
