@@ -63,7 +63,7 @@ def _size_of_shares(study: Study, primary: pd.DataFrame) -> list[Claim]:
     count = study.reported["collection"].nunique()
     claims = []
     for share in _overall(study):
-        their, low, high = theirs.loc[share.switch, list(_ENDS)].astype(float)
+        their, low, high = (float(theirs[end].to_dict()[share.switch]) for end in _ENDS)
         statement = (
             f"the share of {_NAMES[share.switch]} is as large as published: the two 95 % intervals"
             " overlap"
@@ -84,7 +84,7 @@ def _size_of_shares(study: Study, primary: pd.DataFrame) -> list[Claim]:
             claims.append(untold("shares", statement, text, reason, here))
             continue
         overlap = share.low <= high and low <= share.high
-        claims.append(held("shares", statement, text, here, agrees=overlap))
+        claims.append(held("shares", statement, text, here, agrees=bool(overlap)))
     return claims
 
 

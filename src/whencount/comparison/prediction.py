@@ -42,8 +42,11 @@ def predictions(study: Study) -> list[Claim]:
 def decisions(study: Study) -> list[Claim]:
     """The decision rule against using the collection statistics always, per reference."""
     theirs = published.decision()
-    beats = "the decision rule on pseudo-labels beats using IDF and length always"
-    recovers = "the decision rule recovers more than half of what an oracle would gain over that"
+    beats = "the decision rule on pseudo-labels{} beats using IDF and length always"
+    recovers = (
+        "the decision rule on pseudo-labels{} recovers more than half of what an oracle would gain"
+        " over using them always"
+    )
     beaten = (
         f"{number(theirs['rule'], 4)} against {number(theirs['always'], 4)}"
         f" (oracle {number(theirs['oracle'], 4)})"
@@ -54,13 +57,13 @@ def decisions(study: Study) -> list[Claim]:
     if lines is None or len(lines) == 0:
         reason = "the run applied no decision rule"
         return [
-            untold("decision", beats, beaten, reason),
-            untold("decision", recovers, recovered, reason),
+            untold("decision", beats.format(""), beaten, reason),
+            untold("decision", recovers.format(""), recovered, reason),
         ]
     claims = []
     for _, line in lines.iterrows():
         reference = str(line["reference"])
-        source = f", with pseudo-labels from {REFERENCES.get(reference, reference)}"
+        source = f" from {REFERENCES.get(reference, reference)}"
         here = (
             f"{number(line['rule'], 4)} against {number(line['always'], 4)}"
             f" (oracle {number(line['oracle'], 4)}), difference"
@@ -70,21 +73,29 @@ def decisions(study: Study) -> list[Claim]:
         if not math.isnan(low):
             here += f" (95 % interval {signed(low, 4)} to {signed(high, 4)})"
         claims.append(
-            held("decision", beats + source, beaten, here, agrees=line["rule"] > line["always"])
+            held(
+                "decision", beats.format(source), beaten, here, agrees=line["rule"] > line["always"]
+            )
         )
         share = float(line["recovered"])
         if math.isnan(share):
             claims.append(
                 untold(
                     "decision",
-                    recovers + source,
+                    recovers.format(source),
                     recovered,
                     "the oracle gains nothing over using them always",
                 )
             )
         else:
             claims.append(
-                held("decision", recovers + source, recovered, percent(share), agrees=share > 0.5)
+                held(
+                    "decision",
+                    recovers.format(source),
+                    recovered,
+                    percent(share),
+                    agrees=share > 0.5,
+                )
             )
     return claims
 

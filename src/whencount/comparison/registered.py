@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 from whencount import published
@@ -25,8 +24,6 @@ HYPOTHESES = {
     "H6": "length brings more at b 0.75 than at 0.5",
 }
 """The hypotheses that the publication registered, each as a clause."""
-
-_NAME = re.compile(r"H[1-6](?![0-9])")
 
 
 def registered(study: Study) -> list[Claim]:
@@ -52,16 +49,8 @@ def registered(study: Study) -> list[Claim]:
 
 
 def lines_of(table: pd.DataFrame | None, name: str) -> pd.DataFrame | None:
-    """The lines of hypotheses.parquet of H1 ... H6, under whichever further name, `H3 at 0.6`."""
-    if table is None:
-        return None
-    return table[table["hypothesis"].map(lambda value: published_name(str(value)) == name)]
-
-
-def published_name(hypothesis: str) -> str | None:
-    """H1 ... H6 if a hypothesis is called so or begins so, `H3 at k1 0.6` say; else None."""
-    found = _NAME.match(hypothesis)
-    return found.group() if found else None
+    """The lines of hypotheses.parquet of H1 ... H6, one per setting."""
+    return None if table is None else table[table["hypothesis"] == name]
 
 
 def published_text(name: str, found: dict[str, Any]) -> str:
@@ -86,7 +75,7 @@ def published_text(name: str, found: dict[str, Any]) -> str:
 
 
 def _line(line: pd.Series) -> str:
-    name = published_name(str(line["hypothesis"]))
+    name = str(line["hypothesis"])
     estimate, other, p = (_float(line[key]) for key in ("estimate", "comparison", "holm_p"))
     if name == "H1":
         text = percent(estimate)
@@ -97,6 +86,8 @@ def _line(line: pd.Series) -> str:
         text += "" if math.isnan(other) else f" against {signed(other, 4)}"
     else:
         text = f"Spearman {signed(estimate, 2)}"
+    setting = str(line.get("setting", ""))
+    text += f" at {setting}" if setting else ""
     return text if math.isnan(p) else f"{text} (Holm p {p:.2g})"
 
 

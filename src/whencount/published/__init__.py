@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from whencount.wording import joined
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -42,6 +44,8 @@ SETTINGS: Mapping[str, Any] = {
 }
 """What a run must have been made with for its cells to be those of the publication."""
 
+_LABELS = ("name", "package", "path", "source")
+_MS_MARCO_QUERIES = {"msmarco-dev": 6980, "trec-dl-2019": 43, "trec-dl-2020": 54}
 _COLLECTIONS = {"dl19": "trec-dl-2019", "dl20": "trec-dl-2020"}
 _BUDGETS = {"q32_d128": "32/128"}
 _AXES = {
@@ -65,30 +69,41 @@ _TARGETS = {
 def departures(settings: Mapping[str, Any]) -> list[str]:
     """In what a configuration departs from the published one, in words; empty where in nothing.
 
-    A basis that the configuration leaves out is no departure, one that it adds is.
+    `another encoder (x)`, `other text to fit the bases on`, `other settings of kmeans and sae`. A
+    basis that the configuration leaves out is no departure, one that it adds is.
 
     Args:
         settings: `encoder`, `fit` (the text) and `bases` of a configuration; what is missing counts
             as a departure.
     """
+    encoder, text, bases = (
+        value if isinstance(value, Mapping) else {}
+        for value in (settings.get(part) for part in ("encoder", "fit", "bases"))
+    )
     found = []
-    for part in ("encoder", "fit"):
-        given = settings.get(part)
-        given = given if isinstance(given, Mapping) else {}
-        for key, value in SETTINGS[part].items():
-            if given.get(key) != value:
-                found.append(f"{part} {key} {given.get(key, 'not set')!r} and not {value!r}")
-    bases = settings.get("bases")
-    bases = bases if isinstance(bases, Mapping) else {}
-    for name, options in bases.items():
-        if name not in SETTINGS["bases"]:
-            found.append(f"a basis {name!r}")
-            continue
-        given = options if isinstance(options, Mapping) else {}
-        for key, value in SETTINGS["bases"][name].items():
-            if given.get(key) != value:
-                found.append(f"{name} {key} {given.get(key, 'not set')!r} and not {value!r}")
+    other = _other(encoder, SETTINGS["encoder"])
+    if {"source", "name"} & set(other):
+        label = next((encoder[key] for key in _LABELS if encoder.get(key)), "not named")
+        found.append(f"another encoder ({label})")
+    elif other:
+        found.append(f"other settings of the encoder ({joined(other)})")
+    if _other(text, SETTINGS["fit"]):
+        found.append("other text to fit the bases on")
+    changed = [
+        name
+        for name, options in bases.items()
+        if name in SETTINGS["bases"] and _other(options or {}, SETTINGS["bases"][name])
+    ]
+    if changed:
+        found.append(f"other settings of {joined(changed)}")
+    added = [str(name) for name in bases if name not in SETTINGS["bases"]]
+    if added:
+        found.append(f"bases of its own ({joined(added)})")
     return found if bases else [*found, "no bases"]
+
+
+def _other(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    return [key for key, value in wanted.items() if given.get(key) != value]
 
 
 def rows() -> pd.DataFrame:
@@ -129,6 +144,14 @@ def baselines() -> pd.DataFrame:
     """Text BM25 and dense retrieval: collection, system, metric, value."""
     table = _csv("baselines.csv")
     return table.assign(collection=table["collection"].map(_collection))
+
+
+def queries() -> dict[str, int]:
+    """How many queries were evaluated per collection."""
+    table = baselines()
+    counts = table[(table["metric"] == "examples") & (table["system"] == "bm25")]
+    known = zip(counts["collection"], counts["value"], strict=True)
+    return _MS_MARCO_QUERIES | {str(name): int(value) for name, value in known}
 
 
 def predictors() -> pd.DataFrame:

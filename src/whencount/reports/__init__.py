@@ -1,7 +1,8 @@
 """Reports: a notebook that draws from the tables of a study, run and rendered to one page.
 
-`render` is what the workflow calls. A notebook imports `figures`, `sweeps` and `pieces` for what
-it shows, `load` for the tables and `Gallery` to keep figures as files.
+`render` and `pages.write_pages` are what the workflow calls. A notebook imports `figures`,
+`sweeps`, `pieces` and their like for what it shows, `load` for the tables and `Gallery` to keep
+figures as files.
 """
 
 from __future__ import annotations

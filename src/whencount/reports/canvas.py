@@ -53,7 +53,7 @@ def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
     figure.legend(
         handles=list(handles),
         loc="outside upper left",
-        ncols=5 if len(handles) > 5 else len(handles),
+        ncols=5 if len(handles) > 6 else len(handles),
         handletextpad=0.5,
         columnspacing=1.6,
     )

@@ -10,10 +10,8 @@ import math
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -29,6 +27,7 @@ from whencount.reports.canvas import (
     panels_of,
 )
 from whencount.reports.drawing import Drawing
+from whencount.reports.gain_figure import collection_gain
 from whencount.reports.share_figure import shares
 from whencount.reports.style import (
     FAINT,
@@ -42,16 +41,11 @@ from whencount.reports.style import (
     basis_colour,
     basis_name,
     in_order,
-    representation_name,
 )
 from whencount.significance import EFFECTS
 from whencount.wording import signed
 
 __all__ = ["collection_gain", "quality", "saturation", "shares", "significance", "ties"]
-
-_DIVERGING = LinearSegmentedColormap.from_list(
-    "harm_help", ["#b2502a", "#eba887", "#f4f2ef", "#93b9e6", "#2f66b0"]
-)
 
 
 @mpl.rc_context(SETTINGS)
@@ -181,56 +175,6 @@ def saturation(rows: pd.DataFrame, name: str = "saturation") -> Drawing:
         " left differs between representations and not between collections.",
         "Two scatter plots of the Shapley value of saturation against the coefficient of variation"
         f" of stored values, {len(rows)} rows.",
-    )
-
-
-@mpl.rc_context(SETTINGS)
-def collection_gain(rows: pd.DataFrame, name: str = "collection_gain") -> Drawing:
-    """G = Q111 - Q010 of every representation on every collection, as a coloured table."""
-    names = in_order(rows["representation"])
-    table = rows.pivot_table(index="representation", columns="collection", values="collection_gain")
-    table = table.loc[names]
-    collections = list(table.columns)
-    width = min(WIDTH, 2.4 + 1.15 * len(collections))
-    figure = Figure(figsize=(width, 0.29 * len(names) + 1.3), layout="constrained")
-    axes = figure.subplots()
-    values = table.to_numpy(dtype=np.float64)
-    bound = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    axes.pcolormesh(
-        values, cmap=_DIVERGING, norm=TwoSlopeNorm(0, -bound, bound), edgecolor="white", lw=1.5
-    )
-    for (row, column), value in np.ndenumerate(values):
-        if math.isfinite(value):
-            axes.text(
-                column + 0.5,
-                row + 0.5,
-                signed(float(value), 3),
-                ha="center",
-                va="center",
-                fontsize=8 if len(collections) > 8 else 9,
-                color="white" if abs(value) > 0.72 * bound else "#20242c",
-            )
-    axes.set_xticks(np.arange(len(collections)) + 0.5, collections)
-    if len(collections) > 5:
-        axes.tick_params(axis="x", rotation=40)
-        for label in axes.get_xticklabels():
-            label.set_horizontalalignment("right")
-            label.set_rotation_mode("anchor")
-    axes.set_yticks(np.arange(len(names)) + 0.5, [representation_name(one) for one in names])
-    axes.invert_yaxis()
-    axes.grid(visible=False)
-    axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    return Drawing(
-        name,
-        figure,
-        "What collection statistics add on top of saturation",
-        "<i>G</i> = <i>Q</i><sub>111</sub> − <i>Q</i><sub>010</sub>, in nDCG@10: blue where IDF and"
-        " length together help, orange where they harm. Where a row or column is orange, saturation"
-        " alone is the better scorer there.",
-        f"Table of G for {len(names)} representations on {len(collections)} collections, from"
-        f" {signed(float(np.nanmin(values)), 3)} to {signed(float(np.nanmax(values)), 3)}.",
     )
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from whencount import summaries
+from whencount.comparison import Claim
+from whencount.reports.agreement_pieces import in_short
 from whencount.reports.drawing import Table
+from whencount.reports.markup import folded, markup
 from whencount.reports.share_figure import group_name, in_order_of_study
 from whencount.reports.style import (
     REFERENCE_NAMES,
@@ -31,8 +34,8 @@ from whencount.wording import FEW_COLLECTIONS, percent, plural, signed
 QUALITY_DIGITS = 3
 
 
-def answer(found: Answer) -> Table:
-    """The answer: key numbers, then the paragraph."""
+def answer(found: Answer, claims: Sequence[Claim] = ()) -> Table:
+    """The answer: key numbers, then the paragraph; last, how it compares with the publication."""
     tiles = []
     for share in sorted(found.shares, key=lambda item: SWITCHES.index(item.switch)):
         value = "–" if math.isnan(share.share) else percent(share.share)
@@ -54,9 +57,14 @@ def answer(found: Answer) -> Table:
         )
     )
     *effects, tests = [html.escape(sentence) for sentence in sentences(found)]
+    compared = ""
+    if claims:
+        where = '<a href="#where-this-study-agrees-with-the-published-one">below</a>'
+        said = html.escape(in_short(claims).rstrip("."))
+        compared = f'\n<p class="answer">{said}: {where}.</p>'
     return Table(
         f'<div class="tiles">{"".join(tiles)}</div>\n'
-        f'<p class="answer">{" ".join(effects)}</p>\n<p class="answer">{tests}</p>'
+        f'<p class="answer">{" ".join(effects)}</p>\n<p class="answer">{tests}</p>{compared}'
     )
 
 
@@ -159,6 +167,13 @@ def tests(table: pd.DataFrame, alpha: float) -> Table:
     return Table(folded("Every row: effect / sd, Holm p", markup(head, body, texts=2)))
 
 
+def headed(title: str, table: Table | None) -> Table | None:
+    """A table under a small heading; nothing, if there is no table."""
+    if table is None:
+        return None
+    return Table(f"<h3>{html.escape(title)}</h3>\n{table.markup}")
+
+
 def ties(rows: pd.DataFrame) -> Table:
     """Rows in which ties at rank 10 are frequent, ranked and tie-expected quality beside."""
     stages = ("000", "010", "111")
@@ -229,30 +244,6 @@ def making(
         f"<dt>{html.escape(key)}</dt><dd>{html.escape(value)}</dd>" for key, value in facts.items()
     )
     return Table(f'{markup(head, body)}\n<dl class="facts">{pairs}</dl>')
-
-
-def markup(head: Sequence[Any], body: Iterable[Sequence[str]], texts: int = 1) -> str:
-    """An HTML table in a box that scrolls sideways.
-
-    Args:
-        head: column names, plain text.
-        body: cells, HTML already.
-        texts: how many columns at the left hold text and not numbers.
-    """
-    columns = "".join(f'<th scope="col">{html.escape(str(name))}</th>' for name in head)
-    lines = []
-    for cells in body:
-        named = "".join(f'<th scope="row">{cell}</th>' for cell in cells[:texts])
-        lines.append(f"<tr>{named}{''.join(f'<td>{cell}</td>' for cell in cells[texts:])}</tr>")
-    return (
-        f'<div class="scroll"><table data-texts="{texts}"><thead><tr>{columns}</tr></thead>\n'
-        f"<tbody>\n{chr(10).join(lines)}\n</tbody></table></div>"
-    )
-
-
-def folded(summary: str, content: str) -> str:
-    """Content that opens at a click; `summary` is HTML."""
-    return f"<details><summary>{summary}</summary>\n{content}\n</details>"
 
 
 def _named(rows: pd.DataFrame) -> pd.DataFrame:

@@ -122,20 +122,18 @@ def _failure(path: Path, error: Any) -> str:
     )
 
 
-def _page(notebook: Any, study: str, folder: Path) -> str:
-    from jinja2 import Environment
-    from nbconvert import HTMLExporter
+def page(title: str, study: str, body: str) -> str:
+    """A whole page: the style, a header, the contents by its headings, the body.
 
-    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
-        template_name="whencount",
-        extra_template_basedirs=[str(_HERE / "templates")],
-        embed_images=True,
-        exclude_anchor_links=True,
-        exclude_input=True,
-    )
-    body, _ = exporter.from_notebook_node(notebook, {"metadata": {"path": str(folder)}})
+    Args:
+        title: plain text; an `<h1>` in the body takes its place, and is moved above the contents.
+        study: its name, plain text; may be empty.
+        body: HTML, with headings free of attributes.
+    """
+    from jinja2 import Environment
+
     body, headings = _anchored(body)
-    title = next((text for level, _, text in headings if level == 1), "Report")
+    title = next((text for level, _, text in headings if level == 1), title)
     # The page has its title above the contents, wherever the notebook gives it.
     body = re.sub(r"<h1\b.*?</h1>\s*", "", body, count=1, flags=re.DOTALL)
     environment = Environment(autoescape=True, keep_trailing_newline=True)
@@ -148,6 +146,20 @@ def _page(notebook: Any, study: str, folder: Path) -> str:
         body=body,
         style=(_HERE / "templates" / "page.css").read_text("utf-8"),
     )
+
+
+def _page(notebook: Any, study: str, folder: Path) -> str:
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        template_name="whencount",
+        extra_template_basedirs=[str(_HERE / "templates")],
+        embed_images=True,
+        exclude_anchor_links=True,
+        exclude_input=True,
+    )
+    body, _ = exporter.from_notebook_node(notebook, {"metadata": {"path": str(folder)}})
+    return page("Report", study, body)
 
 
 def _anchored(body: str) -> tuple[str, list[tuple[int, str, str]]]:

@@ -36,8 +36,13 @@ _BASIS_COLOURS = {
 }
 _OTHER_COLOURS = ("#6a5acd", "#8c6d46", "#c2185b", "#5b8c3a")
 GRANULARITY_MARKERS = {"pooled": "o", "token": "^"}
-REFERENCE_NAMES = {"bm25": "text BM25", "dense": "dense"}
-REFERENCE_LINES = {"bm25": (0, (4, 2)), "dense": (0, (1, 1.5))}
+REFERENCE_NAMES = {"bm25": "text BM25", "dense": "dense", "rrf": "both fused", "splade": "SPLADE"}
+REFERENCE_LINES = {
+    "bm25": (0, (4, 2)),
+    "dense": (0, (1, 1.5)),
+    "rrf": (0, (4, 1.5, 1, 1.5)),
+    "splade": (0, (6, 1)),
+}
 CONTROL_NAMES = {"": "true df", "shuffled_df": "shuffled df", "uniform_df": "uniform df"}
 
 # Any: matplotlib types its keys one by one.
