@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,10 +171,11 @@ class _Table:
     """Collects the lines of both tables."""
 
     def __init__(self, rows: pd.DataFrame, plan: Design) -> None:
-        self._keys = rows[list(CELL_KEYS)]
+        self._rows = rows
         self._plan = plan
         self._predictors: list[dict[str, object]] = []
-        self._predictions: list[pd.DataFrame] = []
+        self._positions: list[NDArray[np.intp]] = []
+        self._columns: dict[str, list[NDArray[Any]]] = defaultdict(list)
 
     def add(
         self, name: str, target: Target, predictors: str, model: str, blocks: Sequence[_Block]
@@ -207,24 +208,26 @@ class _Table:
                 "left_out": len(self._plan.rows_of(axis)) - len(positions),
             }
             self._predictors.append({**named, **counts, **score})
-            folds = np.repeat(
-                [part.held.fold for part in parts], [len(part.predicted) for part in parts]
-            )
-            self._predictions.append(
-                self._keys.iloc[positions].assign(
-                    **named, fold=folds, observed=observed, predicted=predicted
-                )
-            )
+            self._positions.append(positions)
+            for column, value in named.items():
+                self._columns[column].append(np.full(len(positions), value, dtype=object))
+            self._columns["fold"] += [
+                np.full(len(part.predicted), part.held.fold, dtype=object) for part in parts
+            ]
+            self._columns["observed"].append(observed)
+            self._columns["predicted"].append(predicted)
 
     def frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """predictors and predictions."""
         import pandas as pd
 
         predictors = pd.DataFrame(self._predictors, columns=list(PREDICTOR_COLUMNS))
-        if not self._predictions:
+        if not self._positions:
             return predictors, pd.DataFrame(columns=list(PREDICTION_COLUMNS))
-        predictions = pd.concat(self._predictions, ignore_index=True)
-        return predictors, predictions[list(PREDICTION_COLUMNS)]
+        keys = self._rows[list(CELL_KEYS)].iloc[np.concatenate(self._positions)]
+        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
+        predictions = keys.reset_index(drop=True).assign(**columns)
+        return predictors, predictions[list(PREDICTION_COLUMNS)].infer_objects()
 
 
 def _with_keys(rows: pd.DataFrame) -> pd.DataFrame:
