@@ -36,7 +36,7 @@ rule study:
     default_target: True
     input:
         TABLES,
-        f"{REPORTS}/retrieval.html",
+        PAGES,
     message:
         "the study is done: open {REPORTS}/retrieval.html"
 
@@ -44,7 +44,7 @@ rule study:
 rule report:
     input:
         TABLES,
-        f"{REPORTS}/retrieval.html",
+        PAGES,
     message:
         "the report is there: open {REPORTS}/retrieval.html"
 

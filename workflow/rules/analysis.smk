@@ -113,3 +113,35 @@ rule predictors:
         " --predictors {output.predictors} --predictions {output.predictions}"
         " --decisions {output.decisions} --notes {output.notes} --threads {threads}"
         " 2>&1 | tee {log}"
+
+
+if HYPOTHESES:
+
+    rule hypotheses:
+        input:
+            rows=f"{RESULTS}/rows.parquet",
+            files=HYPOTHESES,
+            registrations=[
+                record
+                for path in HYPOTHESES
+                if (record := registration_of(path)).exists()
+            ],
+        output:
+            f"{RESULTS}/hypotheses.parquet",
+        log:
+            f"{RESULTS}/logs/hypotheses.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/hypotheses.tsv"
+        conda:
+            "../../envs/statistics.yaml"
+        threads: 1
+        resources:
+            mem_mb=2000,
+            runtime=30,
+        params:
+            options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
+        message:
+            "testing the registered hypotheses"
+        shell:
+            "whencount stage hypotheses --rows {input.rows} --options {params.options:q}"
+            " --out {output} {input.files} 2>&1 | tee {log}"

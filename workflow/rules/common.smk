@@ -29,10 +29,24 @@ EXTERNAL = STUDY["external"]
 REFERENCES = sorted([*STUDY["references"], *EXTERNAL])
 # Those whose top ten stand in for relevance labels.
 PSEUDO = [name for name in ("bm25", "dense", "rrf") if name in STUDY["references"]]
+# Files of hypotheses: those of the working directory, else those of the repository.
+HYPOTHESES = [
+    Path(name) if Path(name).is_file() else Path(workflow.basedir) / name
+    for name in STUDY["hypotheses"]
+]
 TABLES = [
     *[
         f"{RESULTS}/{name}.parquet"
-        for name in ("rows", "significance", "shares", "references")
+        for name in (
+            "rows",
+            "significance",
+            "shares",
+            "references",
+            "predictors",
+            "predictions",
+            "decisions",
+            *(["hypotheses"] if HYPOTHESES else []),
+        )
     ],
     *[f"{RESULTS}/rows/{job.name}.parquet" for job in JOBS],
     *[f"{RESULTS}/per_query/{job.name}.parquet" for job in JOBS],
@@ -41,6 +55,12 @@ TABLES = [
         for name in REFERENCES
         for on in COLLECTIONS
     ],
+]
+PAGES = [
+    f"{REPORTS}/retrieval.html",
+    *([f"{REPORTS}/hypotheses.html"] if HYPOTHESES else []),
+    f"{REPORTS}/representations",
+    f"{REPORTS}/collections",
 ]
 
 
@@ -59,6 +79,11 @@ wildcard_constraints:
 def as_json(value):
     """One compact, stable line, so that a changed option is a changed param of its rule."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def registration_of(hypotheses):
+    """Where `whencount register` puts the record of a file of hypotheses."""
+    return hypotheses.with_name(f"{hypotheses.stem}.registration.json")
 
 
 def source_of(name):

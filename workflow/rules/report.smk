@@ -1,13 +1,44 @@
-# The report: a notebook that draws from the tables, run and rendered to one self-contained page.
+# The reports: notebooks that draw from the tables, each run and rendered to one self-contained page;
+# and a page per representation and per collection, drawn from the same tables in one process.
+
+REPORT_TABLES = {
+    name: f"{RESULTS}/{name}.parquet"
+    for name in (
+        "rows",
+        "significance",
+        "shares",
+        "references",
+        "predictors",
+        "predictions",
+        "decisions",
+        *(["hypotheses"] if STUDY["hypotheses"] else []),
+    )
+}
+REPORT_SETTINGS = {
+    "study": STUDY["study"],
+    "family": STUDY["statistics"]["family"],
+    "alpha": STUDY["statistics"]["alpha"],
+    "draws": STUDY["statistics"]["draws"],
+    "hypothesis_files": [str(path) for path in HYPOTHESES],
+    "settings": {
+        "seed": STUDY["seed"],
+        "encoder": {
+            key: value
+            for key, value in STUDY["encoder"].items()
+            if key not in ("batch_tokens", "device", "precision")
+        },
+        "fit": STUDY["fit"]["text"],
+        "bases": STUDY["bases"],
+    },
+}
+TABLE_OPTIONS = " ".join(f"--{name} {{input.{name}}}" for name in REPORT_TABLES)
 
 
 rule retrieval_report:
     input:
+        **REPORT_TABLES,
         notebook=Path(workflow.basedir) / "workflow" / "notebooks" / "retrieval.ipynb",
-        rows=f"{RESULTS}/rows.parquet",
-        significance=f"{RESULTS}/significance.parquet",
-        shares=f"{RESULTS}/shares.parquet",
-        references=f"{RESULTS}/references.parquet",
+        hypothesis_files=HYPOTHESES,
     output:
         page=report(
             f"{REPORTS}/retrieval.html",
@@ -26,28 +57,69 @@ rule retrieval_report:
         mem_mb=4000,
         runtime=30,
     params:
-        settings=as_json(
-            {
-                "study": STUDY["study"],
-                "family": STUDY["statistics"]["family"],
-                "alpha": STUDY["statistics"]["alpha"],
-                "draws": STUDY["statistics"]["draws"],
-                "settings": {
-                    "seed": STUDY["seed"],
-                    "encoder": {
-                        key: value
-                        for key, value in STUDY["encoder"].items()
-                        if key not in ("batch_tokens", "device", "precision")
-                    },
-                    "fit": STUDY["fit"]["text"],
-                    "bases": STUDY["bases"],
-                },
-            }
-        ),
+        settings=as_json(REPORT_SETTINGS),
     message:
         "drawing {output.page}"
     shell:
         "whencount stage report --notebook {input.notebook} --settings {params.settings:q}"
-        " --rows {input.rows} --significance {input.significance} --shares {input.shares}"
-        " --references {input.references} --figures {output.figures}"
-        " --out {output.page} 2>&1 | tee {log}"
+        f" {TABLE_OPTIONS}"
+        " --figures {output.figures} --out {output.page} 2>&1 | tee {log}"
+
+
+rule hypotheses_report:
+    input:
+        **REPORT_TABLES,
+        notebook=Path(workflow.basedir) / "workflow" / "notebooks" / "hypotheses.ipynb",
+        hypothesis_files=HYPOTHESES,
+    output:
+        page=report(
+            f"{REPORTS}/hypotheses.html",
+            caption="../report/hypotheses.rst",
+            category="Hypotheses",
+        ),
+        figures=directory(f"{RESULTS}/figures/hypotheses"),
+    log:
+        f"{RESULTS}/logs/hypotheses_report.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/hypotheses_report.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        settings=as_json(REPORT_SETTINGS),
+    message:
+        "drawing {output.page}"
+    shell:
+        "whencount stage report --notebook {input.notebook} --settings {params.settings:q}"
+        f" {TABLE_OPTIONS}"
+        " --figures {output.figures} --out {output.page} 2>&1 | tee {log}"
+
+
+rule part_pages:
+    input:
+        **REPORT_TABLES,
+    output:
+        representations=directory(f"{REPORTS}/representations"),
+        collections=directory(f"{REPORTS}/collections"),
+    log:
+        f"{RESULTS}/logs/part_pages.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/part_pages.tsv"
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        settings=as_json(REPORT_SETTINGS),
+    message:
+        "drawing a page per representation and per collection"
+    shell:
+        "whencount stage pages --settings {params.settings:q}"
+        f" {TABLE_OPTIONS}"
+        " --representations {output.representations} --collections {output.collections}"
+        " 2>&1 | tee {log}"

@@ -35,6 +35,7 @@ STAGES = {
     "reference-quality": (f"{_HERE}.analysis:reference_quality", "Measure the references."),
     "predictors": (f"{_HERE}.analysis:predictors", "Predict the targets from label-free columns."),
     "hypotheses": (f"{_HERE}.analysis:hypotheses", "Test registered hypotheses."),
+    "pages": (f"{_HERE}.pages:pages", "Write a page per representation and collection."),
     "report": (f"{_HERE}.pages:report", "Run a report notebook and render its page."),
 }
 

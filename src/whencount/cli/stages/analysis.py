@@ -104,3 +104,31 @@ def predictors(
         write_table(decided, decisions)
         write_table(found.predictions, predictions)
         write_table(found.predictors, scores)
+
+
+@click.command()
+@click.option("--rows", type=FILE, required=True)
+@click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
+@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
+@click.argument("files", type=FILE, nargs=-1, required=True)
+def hypotheses(rows: Path, options: dict[str, Any], out: Path, files: tuple[Path, ...]) -> None:
+    """Test the hypotheses of files, each with its registration where there is one beside it."""
+    import pandas as pd
+
+    from whencount.hypotheses import confirm
+    from whencount.registration import record_path
+    from whencount.tables import read_table
+
+    table = read_table(rows)
+    tested = [
+        confirm(
+            file,
+            record if (record := record_path(file)).exists() else None,
+            table,
+            source=rows,
+            draws=options["share_draws"],
+            seed=options["seed"],
+        )
+        for file in files
+    ]
+    write_table(pd.concat(tested, ignore_index=True), out)

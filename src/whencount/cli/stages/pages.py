@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from whencount.cli.stages.options import FILE, JSON
 
+TABLES = ("rows", "significance", "shares", "references")
+FURTHER_TABLES = ("predictors", "predictions", "decisions", "hypotheses")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _tables(command: Command) -> Command:
+    """Give a command an option per table of the study."""
+    for name in reversed(TABLES + FURTHER_TABLES):
+        command = click.option(f"--{name}", type=FILE, required=name in TABLES)(command)
+    return command
+
 
 @click.command()
 @click.option("--notebook", type=FILE, required=True)
 @click.option("--settings", type=JSON, required=True, help="Parameters of the notebook.")
-@click.option("--rows", type=FILE, required=True)
-@click.option("--significance", type=FILE, required=True)
-@click.option("--shares", type=FILE, required=True)
-@click.option("--references", type=FILE, required=True)
+@_tables
 @click.option("--figures", type=FILE, required=True, help="Folder for the figures as files.")
 @click.option("--out", type=FILE, required=True, help="HTML page to write.")
 def report(
-    notebook: Path, settings: dict[str, Any], figures: Path, out: Path, **tables: Path
+    notebook: Path, settings: dict[str, Any], figures: Path, out: Path, **tables: Path | None
 ) -> None:
     """Run a report notebook and render it to one self-contained page."""
     from whencount.reports import render
 
-    render(notebook, settings | {name: str(path) for name, path in tables.items()}, figures, out)
+    given = {name: str(path) for name, path in tables.items() if path is not None}
+    render(notebook, settings | given, figures, out)
+
+
+@click.command()
+@click.option("--settings", type=JSON, required=True, help="Parameters, as of the report.")
+@_tables
+@click.option("--representations", type=FILE, required=True, help="Folder of pages to write.")
+@click.option("--collections", type=FILE, required=True, help="Folder of pages to write.")
+def pages(
+    settings: dict[str, Any], representations: Path, collections: Path, **tables: Any
+) -> None:
+    """Write a page per representation and per collection."""
+    from whencount import reports
+    from whencount.reports.pages import write_pages
+
+    write_pages(
+        reports.load(**tables, family=settings["family"]),
+        settings["settings"],
+        representations,
+        collections,
+        study=settings["study"],
+        family=settings["family"],
+    )
