@@ -188,6 +188,7 @@ def test_basis_and_granularity_come_out_of_the_representation(csv: Save) -> None
         (lambda rows: rows[:0], "has no rows"),
     ],
 )
+@pytest.mark.parametrize("save", ["csv", "parquet"], indirect=True)
 def test_a_malformed_table_is_one_sentence_and_exit_2(
     save: Save, tmp_path: Path, change: Callable[[pd.DataFrame], pd.DataFrame], message: str
 ) -> None:
@@ -225,9 +226,19 @@ def test_shapley_values_must_add_up_to_the_gain_beyond_rounding(csv: Save) -> No
         read_rows(csv(frame))
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"\xff\xfe\x00", b'a,b\n"1,2\n3'])
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "xlsx"])
-def test_what_is_no_table_is_told(tmp_path: Path, content: bytes, suffix: str) -> None:
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        ("parquet", b""),
+        ("parquet", b"PAR1"),
+        ("csv", b""),
+        ("csv", b"\xff\xfe\x00"),
+        ("csv", b'a,b\n"1,2\n3'),
+        ("csv.gz", b"a,b\n1,2\n"),
+        ("xlsx", b"PK"),
+    ],
+)
+def test_what_is_no_table_is_told(tmp_path: Path, suffix: str, content: bytes) -> None:
     path = tmp_path / f"rows.{suffix}"
     path.write_bytes(content)
     result = call("--rows", path, "--out", tmp_path / "out")
@@ -320,10 +331,8 @@ def test_shares_of_a_budget_are_over_rows_that_differ_in_it_alone() -> None:
 
 
 def test_a_study_with_every_column_has_predictors_and_a_decision_rule(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    # Boosting takes seconds per fit and has its own tests.
-    monkeypatch.setattr("whencount.prediction.study.MODELS", ("ridge",))
     rows = prediction_rows(
         collections=("one", "two", "three"),
         bases=("identity", "kmeans", "sae"),
@@ -332,7 +341,9 @@ def test_a_study_with_every_column_has_predictors_and_a_decision_rule(
     )
     rows = rows[rows["families"].str.contains("primary")]
     rows.to_parquet(tmp_path / "rows.parquet", index=False)
-    found = parsed(call("--rows", tmp_path / "rows.parquet", "--out", tmp_path / "out", "--json"))
+    arguments = ["--rows", tmp_path / "rows.parquet", "--out", tmp_path / "out"]
+    found = parsed(call(*arguments, "--predictors", "ridge", "--json"))
+    assert {line["model"] for line in found["predictors"]} == {"ridge", "unfitted"}
     assert {line["axis"] for line in found["predictors"]} >= {"family", "corpus"}
     assert {line["reference"] for line in found["decisions"]} == {"bm25"}
     for name in ("shares", "hypotheses", "predictors", "predictions", "decisions"):
@@ -353,7 +364,7 @@ def test_a_second_analysis_leaves_nothing_of_the_first(tmp_path: Path) -> None:
     rows = prediction_rows(bases=("identity", "gaussian"), seed=4)
     rows[rows["families"].str.contains("primary")].to_parquet(tmp_path / "rows.parquet")
     out = tmp_path / "out"
-    arguments = ["--rows", tmp_path / "rows.parquet", "--out", out, "--no-predictors"]
+    arguments = ["--rows", tmp_path / "rows.parquet", "--out", out, "--predictors", "none"]
     assert call(*arguments).exit_code == 0
     assert len(pd.read_parquet(out / "decisions.parquet")) > 0
     targets_alone().to_csv(tmp_path / "rows.csv", index=False)

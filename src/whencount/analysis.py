@@ -66,7 +66,7 @@ def analyse(
     source: str | Path | None = None,
     files: Sequence[str | Path] | None = None,
     family: str = PRIMARY,
-    predictors: bool = True,
+    models: Sequence[str] = ("ridge", "boosted"),
     draws: int = 2_000,
     seed: int = 0,
 ) -> Analysis:
@@ -78,7 +78,7 @@ def analyse(
         files: of hypotheses; those that come with whencount where left out. A registration beside
             a file is looked at.
         family: the rows that shares are over and that predictors are fitted on.
-        predictors: whether to fit predictors, the longest part.
+        models: of the predictors; none for no predictors. Boosted trees take the longest of all.
         draws: resamples of whole collections behind every interval.
         seed: of the resamples and the models.
 
@@ -93,7 +93,7 @@ def analyse(
         notes.append(f"no row is of the family {family}; shares are over all rows")
     shares = share_groups(frame, primary, draws=draws, seed=seed)
     hypotheses = _hypotheses(checked, frame, source, draws, seed)
-    predicted = _predicted(frame, family if predictors and found else None, seed, notes)
+    predicted = _predicted(frame, family, models if found else (), seed, notes)
     decided = _decided(primary, draws, seed, notes)
     return Analysis(
         shares,
@@ -256,7 +256,7 @@ def _hypotheses(
 
 
 def _predicted(
-    rows: pd.DataFrame, family: str | None, seed: int, notes: list[str]
+    rows: pd.DataFrame, family: str, models: Sequence[str], seed: int, notes: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     import pandas as pd
 
@@ -266,14 +266,14 @@ def _predicted(
         pd.DataFrame(columns=list(PREDICTOR_COLUMNS)),
         pd.DataFrame(columns=list(PREDICTION_COLUMNS)),
     )
-    if family is None:
+    if not models:
         return empty
     tiers = feature_tiers(rows)
     if not tiers.features:
         notes.extend(tiers.notes)
         return empty
     try:
-        result = predict(rows, primary_family=family, seed=seed)
+        result = predict(rows, primary_family=family, seed=seed, models=models)
     except InputError as error:
         notes.append(f"no predictors: {error}")
         return empty

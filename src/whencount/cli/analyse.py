@@ -57,10 +57,11 @@ Examples:
     help="The family that shares are over and predictors are fitted on.",
 )
 @click.option(
-    "--predictors/--no-predictors",
-    default=True,
+    "--predictors",
+    type=click.Choice(["all", "ridge", "none"]),
+    default="all",
     show_default=True,
-    help="Fit predictors where the columns are there; takes longest.",
+    help="Models to fit where the columns are there: ridge is quick, boosted trees take minutes.",
 )
 @click.option(
     "--draws",
@@ -80,7 +81,7 @@ def analyse(
     out: Path,
     hypotheses: tuple[Path, ...],
     family: str,
-    predictors: bool,
+    predictors: str,
     draws: int,
     seed: int,
     as_json: bool,
@@ -102,7 +103,7 @@ def analyse(
         source=rows,
         files=hypotheses or None,
         family=family,
-        predictors=predictors,
+        models={"all": ("ridge", "boosted"), "ridge": ("ridge",), "none": ()}[predictors],
         draws=draws,
         seed=seed,
     )
