@@ -35,6 +35,7 @@ COMMANDS = {
     "export": ("whencount.cli.export:export", "Pack a study in one archive for publishing."),
     "import": ("whencount.cli.import_:import_", "Unpack a published study, with care."),
     "grid": ("whencount.cli.grid:grid", "Print rows, jobs and estimated cost of a study."),
+    "cluster": ("whencount.cli.cluster:cluster", "Ask Slurm whether it would take a study."),
     "stage": ("whencount.cli.stages:stage", "Run one step of the study's workflow."),
 }
 
