@@ -132,7 +132,7 @@ def test_code_of_the_package_is_not_imported(encoder: Encoder) -> None:
     ("settings", "words"),
     [
         ({"source": "packaged", "package": "no-such-encoder"}, "is not installed"),
-        ({"source": "packaged", "package": "click"}, "carries no config.json"),
+        ({"source": "packaged", "package": "click"}, "carries neither a config.json"),
         ({"source": "folder", "path": "/nowhere"}, "/nowhere holds no config.json"),
         ({"source": "hub", "name": "a/b"}, "needs 'revision'"),
         ({"source": "cloud"}, "source is 'cloud'"),

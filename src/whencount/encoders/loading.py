@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 import torch
 
 from whencount.encoders.model import Encoder
+from whencount.encoders.packed_cache import PACKED_FILE, load_packed
+from whencount.encoders.quiet import quiet_transformers
 from whencount.encoders.settings import EncoderSettings, resolve_device
 from whencount.errors import InputError
 
@@ -38,16 +39,19 @@ def load_encoder(
         settings = EncoderSettings(**settings)
     device = resolve_device(settings.device)
     half = settings.precision == "fp16" or (settings.precision == "auto" and device == "cuda")
-    location, options = _locate(settings)
-    tokenizer, model = _load(
-        settings,
-        location,
-        {**options, "trust_remote_code": False},
-        torch.float16 if half else torch.float32,
-    )
+    dtype = torch.float16 if half else torch.float32
+    replacements: dict[int, str] = {}
+    files = _packaged_files(settings) if settings.source == "packaged" else {}
+    if PACKED_FILE in files:
+        decoded = load_packed(str(settings.package), files)
+        tokenizer, model = decoded.build(dtype)
+        replacements = decoded.replacements
+    else:
+        location, options = _locate(settings, files)
+        tokenizer, model = _load(settings, location, {**options, "trust_remote_code": False}, dtype)
     _check_length(settings, tokenizer, model)
     model = model.to(device).eval().requires_grad_(False)
-    return Encoder(settings, tokenizer, model, threads)
+    return Encoder(settings, tokenizer, model, threads, replacements)
 
 
 def _check_length(settings: EncoderSettings, tokenizer: Any, model: Any) -> None:
@@ -65,7 +69,25 @@ def _check_length(settings: EncoderSettings, tokenizer: Any, model: Any) -> None
         )
 
 
-def _locate(settings: EncoderSettings) -> tuple[str, dict[str, Any]]:
+def _packaged_files(settings: EncoderSettings) -> dict[str, Path]:
+    """The files of an installed package, by name; its code is never imported."""
+    try:
+        entries = importlib.metadata.files(str(settings.package)) or []
+    except importlib.metadata.PackageNotFoundError:
+        raise InputError(
+            f"encoder: the package {settings.package!r} is not installed; install it"
+            " (without its dependencies) or choose another encoder"
+        ) from None
+    found: dict[str, Path] = {}
+    for entry in entries:
+        path = Path(str(entry.locate()))
+        # Of several of one name, a model's own stand beside each other.
+        if entry.name not in found or (path.parent / "tokenizer.json").is_file():
+            found[entry.name] = path
+    return found
+
+
+def _locate(settings: EncoderSettings, files: Mapping[str, Path]) -> tuple[str, dict[str, Any]]:
     if settings.source == "hub":
         return str(settings.name), {"revision": settings.revision}
     if settings.source == "folder":
@@ -76,40 +98,25 @@ def _locate(settings: EncoderSettings) -> tuple[str, dict[str, Any]]:
                 " folder with config.json, a tokenizer and model.safetensors"
             )
         return str(folder), {"local_files_only": True}
-    try:
-        files = importlib.metadata.files(str(settings.package)) or []
-    except importlib.metadata.PackageNotFoundError:
-        raise InputError(
-            f"encoder: the package {settings.package!r} is not installed; install it"
-            " (without its dependencies) or choose another encoder"
-        ) from None
-    # Only the files are used: the package's own code is never imported.
-    for file in files:
-        if (
-            file.name == "config.json"
-            and (Path(str(file.locate())).parent / "tokenizer.json").is_file()
-        ):
-            return str(Path(str(file.locate())).parent), {"local_files_only": True}
+    if "config.json" in files and (files["config.json"].parent / "tokenizer.json").is_file():
+        return str(files["config.json"].parent), {"local_files_only": True}
     raise InputError(
-        f"encoder: the package {settings.package!r} carries no config.json beside a tokenizer.json;"
-        " choose a package with model files inside"
+        f"encoder: the package {settings.package!r} carries neither a config.json beside a"
+        f" tokenizer.json nor {PACKED_FILE}; choose a package with model files inside"
     )
 
 
 def _load(
     settings: EncoderSettings, location: str, options: dict[str, Any], dtype: torch.dtype
 ) -> tuple[Any, Any]:
-    # Read at the first import of transformers; a bar per loaded tensor is noise in a log.
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        tokenizer = AutoTokenizer.from_pretrained(location, use_fast=True, **options)
-        model = AutoModel.from_pretrained(
-            location, dtype=dtype, weights_only=True, attn_implementation="sdpa", **options
-        )
+        with quiet_transformers():
+            from transformers import AutoModel, AutoTokenizer
+
+            tokenizer = AutoTokenizer.from_pretrained(location, use_fast=True, **options)
+            model = AutoModel.from_pretrained(
+                location, dtype=dtype, weights_only=True, attn_implementation="sdpa", **options
+            )
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         place = (
@@ -119,8 +126,6 @@ def _load(
             else f"{location} could not be loaded"
         )
         raise InputError(f"encoder: {place} ({reason})") from error
-    finally:
-        logging.enable_progress_bar()  # type: ignore[no-untyped-call]
     if not tokenizer.is_fast:
         raise InputError(
             f"encoder: {location} has no fast tokenizer, which is needed to tell content tokens"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +79,14 @@ class Encoder:
     """
 
     def __init__(
-        self, settings: EncoderSettings, tokenizer: Any, model: Any, threads: int | None = None
+        self,
+        settings: EncoderSettings,
+        tokenizer: Any,
+        model: Any,
+        threads: int | None = None,
+        replacements: Mapping[int, str] | None = None,
     ) -> None:
+        """Wrap a loaded model; `replacements` (code point -> text) come before the tokenizer."""
         self.settings = settings
         self.device = next(model.parameters()).device
         self.dimensions = int(model.config.hidden_size)
@@ -94,6 +100,7 @@ class Encoder:
             "precision": str(next(model.parameters()).dtype).removeprefix("torch."),
         }
         self._tokenizer = tokenizer
+        self._replacements = dict(replacements or {})
         self._model = model
         self._workers = 1 if self.device.type == "cuda" else (threads or available_threads())
         self._batch_tokens = settings.batch_tokens or _BATCH_TOKENS[self.device.type]
@@ -103,10 +110,14 @@ class Encoder:
 
         Content tokens are those of the text itself: neither special tokens nor tokens that lie
         wholly within the prefix. A token that joins the prefix's end to the text counts as content.
+        A text of white space alone has no content.
         """
         prefix = self.settings.query_prefix if kind == "query" else self.settings.passage_prefix
         if not texts:
             return Tokens([], [])
+        if self._replacements:
+            prefix = prefix.translate(self._replacements)
+            texts = [text.translate(self._replacements) for text in texts]
         encoded = self._tokenizer(
             [prefix + text for text in texts],
             truncation=True,
@@ -117,7 +128,10 @@ class Encoder:
             return_special_tokens_mask=True,
             return_offsets_mapping=bool(prefix),
         )
-        content = [np.asarray(mask) == 0 for mask in encoded["special_tokens_mask"]]
+        content = [
+            (np.asarray(mask) == 0) & bool(text.strip())
+            for mask, text in zip(encoded["special_tokens_mask"], texts, strict=True)
+        ]
         if prefix:
             ends = [np.asarray(pairs, dtype=np.int64)[:, 1] for pairs in encoded["offset_mapping"]]
             content = [mask & (end > len(prefix)) for mask, end in zip(content, ends, strict=True)]
