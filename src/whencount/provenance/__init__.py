@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+from whencount.provenance.manifest import Manifest, locate, manifest_path, read_manifest
+from whencount.provenance.recording import check_input, rebuild_command, recorded
 from whencount.provenance.sources import package_hash, source_hash, stage_hash, stage_modules
 
-__all__ = ["package_hash", "source_hash", "stage_hash", "stage_modules"]
+__all__ = [
+    "Manifest",
+    "check_input",
+    "locate",
+    "manifest_path",
+    "package_hash",
+    "read_manifest",
+    "rebuild_command",
+    "recorded",
+    "source_hash",
+    "stage_hash",
+    "stage_modules",
+]

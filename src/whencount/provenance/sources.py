@@ -104,6 +104,12 @@ def _sources(root: Path) -> Sources:
     return Sources(root)
 
 
+@lru_cache(maxsize=1024)
+def _parsed(source: bytes) -> tuple[ast.Module, str]:
+    tree = ast.parse(source)
+    return tree, normal_form(tree)
+
+
 @dataclass(frozen=True)
 class Module:
     """One module: the hash of its normal form, and the modules of whencount it uses itself."""
@@ -124,6 +130,7 @@ class Sources:
             for path in sorted(root.rglob("*.py"))
         }
         self._trees: dict[str, ast.Module] = {}
+        self._forms: dict[str, str] = {}
         self._modules: dict[str, Module] = {}
         self._exports: dict[str, dict[str, str] | None] = {}
 
@@ -156,8 +163,7 @@ class Sources:
     def module(self, name: str) -> Module:
         """Read one module."""
         if name not in self._modules:
-            tree = self._tree(name)
-            form = normal_form(tree)
+            tree, form = self._tree(name), self._forms[name]
             files = [_bytes(path) for path in self._data_of(name, form)]
             package = name if self.paths[name].name == "__init__.py" else name.rpartition(".")[0]
             uses = self._uses([tree], form, package) - {name}
@@ -187,9 +193,12 @@ class Sources:
         waiting, seen = [(module, function)], set()
         while waiting:
             name, node = waiting.pop()
+            if id(node) in seen:
+                continue
             package = name.rpartition(".")[0]
             parts = [part for part in with_helpers(node, self._tree(name)) if id(part) not in seen]
-            seen |= {id(part) for part in parts}
+            # Imports are cut to what is needed and are new each time.
+            seen |= {id(part) for part in parts if not isinstance(part, ast.ImportFrom)}
             text = normal_form(*parts)
             form += text
             uses |= self._uses(parts, text, package)
@@ -226,7 +235,7 @@ class Sources:
             if path is None:
                 raise InputError(f"there is no module {name} under {self.root}; check its name")
             try:
-                self._trees[name] = ast.parse(path.read_bytes())
+                self._trees[name], self._forms[name] = _parsed(path.read_bytes())
             except OSError as error:
                 raise InputError(f"{path} cannot be read ({error.strerror})") from error
             except (SyntaxError, ValueError) as error:

@@ -80,23 +80,32 @@ def command_of(function: ast.FunctionDef) -> str | None:
 
 
 def with_helpers(function: ast.stmt, tree: ast.Module) -> list[ast.stmt]:
-    """A function and every statement at the top of its module that it needs, in their order."""
+    """A function and every statement at the top of its module that it needs, in their order.
+
+    Of an import, only the names that are needed are kept.
+    """
     defined: dict[str, ast.stmt] = {}
     for node in tree.body:
         for name in names_bound(node):
             defined[name] = node
     needed: set[int] = set()
+    names: set[str] = set()
     waiting: list[ast.stmt] = [function]
     while waiting:
         node = waiting.pop()
         if id(node) not in needed:
             needed.add(id(node))
-            waiting += [
-                defined[part.id]
-                for part in ast.walk(node)
-                if isinstance(part, ast.Name) and part.id in defined
-            ]
-    return [node for node in tree.body if id(node) in needed]
+            used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            names |= used
+            waiting += [defined[name] for name in used if name in defined]
+    return [_with_names(node, names) for node in tree.body if id(node) in needed]
+
+
+def _with_names(node: ast.stmt, names: set[str]) -> ast.stmt:
+    if not isinstance(node, ast.ImportFrom):
+        return node
+    kept = [alias for alias in node.names if (alias.asname or alias.name) in names]
+    return ast.ImportFrom(module=node.module, names=kept, level=node.level)
 
 
 def names_bound(node: ast.stmt) -> list[str]:

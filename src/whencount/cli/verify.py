@@ -1,0 +1,88 @@
+"""`whencount verify`: results against their manifests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+_MOST_NAMED = 12
+"""Artefacts in the command that mends all; more are named by a command of their own."""
+_SCHEMA = Path("workflow/schemas/config.schema.yaml")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  whencount verify
+  whencount verify results/rows/sae_token.limit.seed0.parquet
+  whencount verify --source --configuration config.yaml --json
+
+Exit status: 0 all is well, 1 something is wrong, 2 bad input."""
+)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option("--source", is_flag=True, help="Compare code and files outside the study too.")
+@click.option(
+    "--configuration",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Compare with this study's configuration too.",
+)
+@click.option("--quick", is_flag=True, help="Compare names and sizes alone; read no content.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--names", is_flag=True, help="Print only the artefacts to be made again, one on a line."
+)
+@click.pass_context
+def verify(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    source: bool,
+    configuration: Path | None,
+    quick: bool,
+    as_json: bool,
+    names: bool,
+) -> None:
+    """Check results against their manifests, and these against what they were made from.
+
+    PATH is a folder of results or one artefact; `results`, and `reports` where there is one, if
+    left out. Names every missing, changed, truncated or extra file, every artefact whose input was
+    made anew since, and the command that makes it again.
+    """
+    from whencount.provenance.recording import rebuild_command
+    from whencount.provenance.verification import verify as check
+
+    study: dict[str, Any] | None = None
+    if configuration is not None:
+        from whencount.config import load
+
+        study = load(configuration, _SCHEMA)
+    reports = [Path("reports")] if Path("reports").exists() else []
+    chosen = paths or (Path("results"), *reports)
+    result = check(chosen, source=source, configuration=study, quick=quick)
+    again = sorted({Path(one.artefact) for one in result.findings})
+    if as_json:
+        click.echo(json.dumps(asdict(result) | {"ok": not result.findings}, indent=1))
+    elif names:
+        for path in again:
+            click.echo(path)
+    else:
+        for finding in result.findings:
+            click.echo(finding.sentence)
+        for note in result.notes:
+            click.echo(f"note: {note}")
+        checked = (
+            f"{result.artefacts:,} artefacts, {result.files:,} files,"
+            f" {result.bytes / 1e6:,.0f} MB{', sizes alone' if quick else ''}"
+        )
+        if result.findings:
+            click.echo(f"{checked}: {len(result.findings)} findings; to mend them all:")
+            listed = again if len(again) <= _MOST_NAMED else [Path("$(whencount verify --names)")]
+            click.echo(f"  {rebuild_command(listed)}")
+        else:
+            click.echo(f"{checked}: all as their manifests say")
+    if result.findings:
+        context.exit(1)

@@ -1,0 +1,180 @@
+"""Which files of a study are published, and what is said of them.
+
+Published are the pages, the tables at the top of the results, and every table, run and figure that
+they were made from, by their manifests. Of the rest (collections, fit passages, states, bases,
+vectors) the manifests are; vectors, states and bases too where asked for. Texts never are: not a
+collection, and not a table with a column that holds text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from whencount.errors import InputError
+from whencount.provenance.archive import common_folder, write_archive
+from whencount.provenance.manifest import (
+    Manifest,
+    beside,
+    locate,
+    manifest_path,
+    read_manifest,
+    shown,
+)
+from whencount.provenance.metadata import describe
+from whencount.provenance.scanning import scan
+from whencount.provenance.verification import verify
+
+PUBLISHED = frozenset({"table", "run", "page", "figures"})
+LARGE = frozenset({"vectors", "basis", "states"})
+METADATA = "ir_metadata.yaml"
+_TEXT_COLUMNS = frozenset({"text", "title", "body", "contents", "passage"})
+_EXTRA = ("requirements.lock", "CITATION.cff", "LICENSE")
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was published.
+
+    Attributes:
+        members: how many files there are in the archive.
+        bytes: their size, not compressed.
+        sha256: of the archive.
+        left_out: path, kind, digest, size and reason of every artefact that is not in it.
+    """
+
+    members: int
+    bytes: int
+    sha256: str
+    left_out: tuple[Mapping[str, Any], ...]
+
+
+def export_study(
+    results: Path,
+    reports: Path | None,
+    out: Path,
+    *,
+    configuration: Path | None = None,
+    with_vectors: bool = False,
+) -> Export:
+    """Write the archive of a study, after a check of everything that goes into it.
+
+    Args:
+        results: the folder of the study's results.
+        reports: the folder of its pages; None for tables alone.
+        out: the archive.
+        configuration: the study's configuration; becomes `config.yaml` in the archive.
+        with_vectors: put vectors, states and bases in too.
+
+    Raises:
+        InputError: an artefact is missing, changed or stale; there is nothing to publish; or the
+            place cannot be written.
+    """
+    manifests = _closure(_beginnings(results, reports))
+    base = common_folder([results, *([reports] if reports is not None else [])])
+    files: dict[str, Path | bytes] = {}
+    included: list[Path] = []
+    left_out: list[Mapping[str, Any]] = []
+    for artefact, manifest in sorted(manifests.items()):
+        name = _name(artefact, base)
+        files[_name(manifest_path(artefact), base)] = manifest_path(artefact)
+        reason = _reason_to_leave_out(artefact, manifest, with_vectors)
+        if reason:
+            left_out.append(
+                {
+                    "path": name,
+                    "kind": manifest.kind,
+                    "digest": manifest.digest,
+                    "bytes": sum(record.size for record in manifest.files.values()),
+                    "reason": reason,
+                }
+            )
+            continue
+        included.append(artefact)
+        for inner in manifest.files:
+            path = artefact if inner == "." else artefact / inner
+            files[_name(path, base)] = path
+        for one in manifest.sources:
+            notebook = beside(manifest_path(artefact), one.path)
+            if notebook.suffix == ".ipynb" and _is_below(notebook, base) and notebook.is_file():
+                files[_name(notebook, base)] = notebook
+    findings = verify(included).findings
+    if findings:
+        more = f" (and {len(findings) - 1} more findings)" if len(findings) > 1 else ""
+        raise InputError(f"nothing was exported: {findings[0].sentence}{more}")
+    if configuration is not None:
+        files["config.yaml"] = configuration
+    files |= {name: Path(name) for name in _EXTRA if Path(name).is_file()}
+    files[METADATA] = describe(manifests, configuration).encode()
+    digest = write_archive(out, files, left_out)
+    size = sum(len(one) if isinstance(one, bytes) else one.stat().st_size for one in files.values())
+    return Export(len(files), size, digest, tuple(left_out))
+
+
+def _beginnings(results: Path, reports: Path | None) -> list[Path]:
+    """The pages, and the tables at the top of the results: all else is what they were made from."""
+    folders = [results, *([reports] if reports is not None else [])]
+    found = [path for path in scan(folders).artefacts if path.parent in folders]
+    if not found:
+        raise InputError(
+            f"{results} has no table with a manifest; run the study, then whencount verify"
+        )
+    return found
+
+
+def _closure(beginnings: Sequence[Path]) -> dict[Path, Manifest]:
+    """Artefacts and their manifests, from some back to the first."""
+    manifests: dict[Path, Manifest] = {}
+    waiting = list(beginnings)
+    while waiting:
+        artefact = waiting.pop()
+        if artefact in manifests:
+            continue
+        manifest = manifests[artefact] = read_manifest(manifest_path(artefact))
+        for recorded in [*(one.path for one in manifest.inputs), *manifest.together]:
+            path = beside(manifest_path(artefact), recorded)
+            located = locate(path)
+            if located is None:
+                raise InputError(
+                    f"{path}, from which {artefact} was made, has no manifest; run the study again"
+                )
+            waiting.append(shown(Path(os.path.abspath(located.path)), beginnings[0]))
+    return manifests
+
+
+def _reason_to_leave_out(artefact: Path, manifest: Manifest, with_vectors: bool) -> str:
+    if manifest.kind in ("collection", "passages"):
+        return "holds the text of a corpus"
+    if manifest.kind in LARGE:
+        return "" if with_vectors else "large; export it with --with-vectors"
+    if manifest.kind not in PUBLISHED:
+        return f"of a kind that is not published ({manifest.kind})"
+    columns = _text_columns(artefact, manifest)
+    return f"has a column of text ({', '.join(sorted(columns))})" if columns else ""
+
+
+def _text_columns(artefact: Path, manifest: Manifest) -> set[str]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    found: set[str] = set()
+    for inner in manifest.files:
+        path = artefact if inner == "." else artefact / inner
+        if path.suffix == ".parquet" and path.is_file():
+            try:
+                names = parquet.read_schema(path).names
+            except (OSError, pa.ArrowException) as error:
+                raise InputError(f"{path} cannot be read as a table ({error})") from None
+            found |= {name for name in names if name.lower() in _TEXT_COLUMNS}
+    return found
+
+
+def _name(path: Path, base: Path) -> str:
+    return Path(os.path.abspath(path)).relative_to(base).as_posix()
+
+
+def _is_below(path: Path, base: Path) -> bool:
+    return Path(os.path.abspath(path)).is_relative_to(base)

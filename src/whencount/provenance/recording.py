@@ -1,0 +1,245 @@
+"""Recording a stage: inputs are checked before it runs, manifests are written after it.
+
+A check of an input compares sizes, then SHA-256. Hundreds of scoring jobs read the same vectors, so
+what one of them hashed is kept beside the artefact, in a hidden file: the hash together with size,
+inode, and times of change of content and of inode (mtime and ctime). As long as all of these are
+the same the file is not read again. A program can set mtime back, ctime it cannot; and since two
+changes within one tick of the clock look alike, a hash is only kept of a file that had been left
+alone for two seconds. What this cannot see is a disk that returns other bytes than were written:
+`whencount verify` reads every byte always.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from whencount.errors import InputError
+from whencount.files import atomic_file
+from whencount.provenance.host import host_class, package_record, peak_memory, used_gpus
+from whencount.provenance.manifest import (
+    SUFFIX,
+    FileRecord,
+    InputRecord,
+    Located,
+    Manifest,
+    files_of,
+    hash_of_file,
+    hash_of_path,
+    locate,
+    manifest_path,
+    read_manifest,
+    write_manifest,
+)
+from whencount.provenance.sources import stage_hash
+
+_AT_REST_SECONDS = 2.0
+KINDS = {
+    "collection": "collection",
+    "fit-text": "passages",
+    "fit-states": "states",
+    "fit-basis": "basis",
+    "encode": "vectors",
+    "encode-external": "vectors",
+    "bm25": "run",
+    "dense": "run",
+    "rrf": "run",
+    "external-run": "run",
+}
+"""The kind of what a stage writes, where its name does not tell."""
+
+
+@contextmanager
+def recorded(
+    *,
+    outputs: Sequence[str | Path],
+    inputs: Sequence[str | Path] = (),
+    sources: Sequence[str | Path] = (),
+    stage: str,
+    configuration: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> Iterator[None]:
+    """Run a stage whose inputs are checked and whose outputs get manifests.
+
+    Args:
+        outputs: the artefacts that the block writes; each must be there when it ends.
+        inputs: artefacts, or parts of one, that it reads; each must agree with its manifest.
+        sources: files or folders from outside the study that it reads. A notebook among them counts
+            for the hash of the code.
+        stage: the command of `whencount stage`.
+        configuration: the part of the study it was given, keys as in the configuration
+            (`encoder`, `search.depth`), so that `whencount verify --configuration` can compare.
+        seed: of its random draws.
+
+    Raises:
+        InputError: an input has no manifest or disagrees with it, or changed while the block ran;
+            names the file, what was expected and found, and the command that makes it again.
+    """
+    started = datetime.now(UTC)
+    read = [_checked(Path(path)) for path in inputs]
+    outside = [(Path(path), hash_of_path(Path(path))) for path in sources]
+    notebook = next((path for path, _ in outside if path.suffix == ".ipynb"), None)
+    code = stage_hash(stage, notebook)
+    targets = [Path(path) for path in outputs]
+    for target in targets:
+        with suppress(FileNotFoundError):
+            manifest_path(target).unlink()
+    yield
+    for located, digest in read:
+        if read_manifest(located.manifest_path).part_digest(located.part) != digest:
+            raise InputError(
+                f"{located.part_path} was written anew while whencount stage {stage} read it; run"
+                f" again: {rebuild_command(targets)}"
+            )
+    written = [{name: _record(path) for name, path in files_of(target)} for target in targets]
+    for target, files in zip(targets, written, strict=True):
+        if not files:
+            raise InputError(f"whencount stage {stage} ended without writing {target}")
+    common = Manifest(
+        name="",
+        kind="",
+        files={},
+        stage=stage,
+        source=code,
+        configuration=json.loads(json.dumps(configuration or {})),
+        seed=seed,
+        package=package_record(),
+        host=host_class(),
+        gpu=used_gpus(),
+        run={
+            "started": started.isoformat(timespec="seconds"),
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "peak_memory_bytes": peak_memory(),
+        },
+    )
+    for target, files in zip(targets, written, strict=True):
+        manifest = replace(
+            common,
+            name=target.name,
+            kind=kind_of(stage, target),
+            files=files,
+            inputs=tuple(
+                InputRecord(_from(target, located.part_path), digest) for located, digest in read
+            ),
+            sources=tuple(InputRecord(_from(target, path), digest) for path, digest in outside),
+            together=tuple(_from(target, other) for other in targets if other != target),
+        )
+        write_manifest(manifest, target)
+
+
+def kind_of(stage: str, artefact: Path) -> str:
+    """What an artefact is, by the stage that wrote it and its own name."""
+    if artefact.suffix == ".html":
+        return "page"
+    if stage in KINDS:
+        return KINDS[stage]
+    if artefact.suffix == ".parquet":
+        return "table"
+    return "figures" if artefact.is_dir() and stage == "report" else "other"
+
+
+def rebuild_command(artefacts: Sequence[Path]) -> str:
+    """The command that makes artefacts again, whatever stands there now."""
+    return f"snakemake --cores 2 --force {' '.join(sorted(map(str, artefacts)))}"
+
+
+def check_input(path: str | Path) -> str:
+    """Check an artefact, or a part of one, against its manifest; return the digest of its content.
+
+    Raises:
+        InputError: it has no manifest, or a file is missing, of another size or of other content.
+    """
+    return _checked(Path(path))[1]
+
+
+def _checked(path: Path) -> tuple[Located, str]:
+    located = locate(path)
+    if located is None:
+        command = rebuild_command([path])
+        state = "is missing" if not path.exists() else f"has no manifest ({path.name}{SUFFIX})"
+        raise InputError(
+            f"{path} {state}: the job that writes it did not end, or was an older version's; make"
+            f" it again: {command}"
+        )
+    manifest = read_manifest(located.manifest_path)
+    expected = manifest.part(located.part)
+    if not expected:
+        raise InputError(
+            f"{located.part_path} is no part of {located.path} by its manifest; make that again:"
+            f" {rebuild_command([located.path])}"
+        )
+    found = dict(files_of(located.part_path))
+    for name in sorted(expected.keys() | found.keys()):
+        file = located.part_path if name == "." else located.part_path / name
+        if name not in found or name not in expected:
+            state = "is missing" if name not in found else "does not belong there"
+            raise InputError(
+                f"{file} {state} by {located.manifest_path}; make it again:"
+                f" {rebuild_command([located.path])}"
+            )
+        size = file.stat().st_size
+        if size != expected[name].size:
+            raise _mismatch(file, f"{expected[name].size} bytes", f"{size} bytes", located)
+    for name, digest in _hashes(located, found).items():
+        if digest != expected[name].sha256:
+            file = located.part_path if name == "." else located.part_path / name
+            raise _mismatch(
+                file, f"SHA-256 {expected[name].sha256[:16]}", f"{digest[:16]}", located
+            )
+    return located, manifest.part_digest(located.part)
+
+
+def _mismatch(file: Path, expected: str, found: str, located: Located) -> InputError:
+    return InputError(
+        f"{file} is not what {located.manifest_path} says: expected {expected}, found {found};"
+        f" make it again: {rebuild_command([located.path])}"
+    )
+
+
+def _hashes(located: Located, files: Mapping[str, Path]) -> dict[str, str]:
+    """SHA-256 of every file, from the hidden record where that still holds."""
+    cache = located.path.parent / f".{located.path.name}.checked.json"
+    try:
+        known = json.loads(cache.read_bytes())
+    except (OSError, ValueError):
+        known = {}
+    known = known if isinstance(known, dict) else {}
+    hashes, changed = {}, False
+    for name, file in files.items():
+        key = file.relative_to(located.path).as_posix()
+        state = _state(file)
+        entry = known.get(key)
+        if isinstance(entry, list) and len(entry) == 2 and entry[0] == state:
+            hashes[name] = str(entry[1])
+            continue
+        now = time.time()
+        hashes[name] = hash_of_file(file)
+        if _state(file) == state and now - max(state[1], state[2]) / 1e9 > _AT_REST_SECONDS:
+            known[key] = [state, hashes[name]]
+            changed = True
+    if changed:
+        # Where it cannot be kept, every reader hashes for itself.
+        with suppress(InputError), atomic_file(cache) as temporary:
+            temporary.write_text(json.dumps(known), encoding="utf-8")
+    return hashes
+
+
+def _state(file: Path) -> list[int]:
+    status = file.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _record(path: Path) -> FileRecord:
+    return FileRecord(path.stat().st_size, hash_of_file(path))
+
+
+def _from(artefact: Path, path: Path) -> str:
+    start = os.path.abspath(artefact.parent)
+    return Path(os.path.relpath(os.path.abspath(path), start)).as_posix()
