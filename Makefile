@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report test test-slow lint format types bench dry-run-full lock clean
+.PHONY: help setup study report test test-slow test-cluster lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,22 +33,25 @@ report: $(READY) ## write the report again, making first what is missing
 	$(STUDY) report $(OTHER)
 
 test: $(READY) ## all tests that CI runs, a small real study among them
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not cluster"
 
 test-slow: $(READY) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+test-cluster: $(READY) ## the profiles against a real Slurm on this machine (root and apt; 4 minutes)
+	$(BIN)/python -m pytest -m cluster tests/cluster
 
 lint: $(READY) ## format, lint, types, and the checks of the workflow
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakefmt --check Snakefile workflow tests/cluster/Snakefile
 	$(BIN)/snakemake --lint
 
 format: $(READY) ## put the sources in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/snakefmt Snakefile workflow
+	$(BIN)/snakefmt Snakefile workflow tests/cluster/Snakefile
 
 dry-run-full: $(READY) ## expand the published grid without running it
 	$(BIN)/snakemake --configfile configs/full.yaml --dry-run --quiet all
