@@ -99,10 +99,10 @@ def test_rows_in_which_nothing_changes_are_left_out() -> None:
 def test_intervals_resample_whole_collections() -> None:
     rows = prediction_rows(references=("bm25",))
     rows = rows[rows["families"].str.contains("primary") & rows["margin"].notna()]
-    line = decisions(rows, draws=300, seed=5).iloc[0]
+    line = decisions(rows, draws=80, seed=5).iloc[0]
     names = sorted(set(rows["collection"]))
     parts = [rows[rows["collection"] == name] for name in names]
-    counts = np.random.default_rng(5).multinomial(6, np.full(6, 1 / 6), size=300)
+    counts = np.random.default_rng(5).multinomial(6, np.full(6, 1 / 6), size=80)
     recovered, gains = [], []
     for draw in counts:
         sample = pd.concat(
