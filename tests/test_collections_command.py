@@ -155,7 +155,9 @@ def test_listing_imports_nothing_heavy(home: Path) -> None:
     assert not {"torch", "transformers", "ir_datasets", "pandas", "scipy", "faiss"} & {*loaded}
 
 
-@pytest.mark.parametrize("name", ["wiki-sections", "limit"])
+@pytest.mark.parametrize(
+    "name", ["wiki-sections", "limit", pytest.param("api-docs", marks=pytest.mark.slow)]
+)
 def test_the_built_in_collections_have_the_sizes_that_are_listed(name: str) -> None:
     """Exact with the packages that requirements.lock pins, about that with others."""
     known = next(one for one in BUILT_IN if one.name == name)

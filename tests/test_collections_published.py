@@ -338,13 +338,16 @@ def test_miracl_reads_its_own_dev_set_and_corpus(home: Home, tmp_path: Path) -> 
     assert prepared.language == "hi"
 
 
-def test_duplicate_ids_of_miracl_are_refused_where_the_config_says_so(
+def test_the_first_of_duplicate_ids_of_miracl_is_kept_unless_the_config_refuses_them(
     home: Home, tmp_path: Path
 ) -> None:
     plant_miracl(home)
     home.plant("miracl/v1.0/hi/dev/topics", "q\tउल्लू\n".encode())
     home.plant("miracl/v1.0/hi/dev/qrels", b"q 0 1#0 1\n")
-    options = {"source": "ir_datasets", "id": "miracl/hi/dev", "duplicates": "refuse"}
+    options = {"source": "ir_datasets", "id": "miracl/hi/dev"}
+    prepared = prepare(open_collection("hi", options), tmp_path / "first")
+    assert prepared.document_ids.tolist() == ["1#0", "2#0", "3#1"]
+    options["duplicates"] = "refuse"
     with pytest.raises(InputError, match=r"document 3.*'1#0'.*document 1"):
         prepare(open_collection("hi", options), tmp_path / "hi")
 
@@ -470,6 +473,12 @@ def test_limit_is_fetched_at_its_pinned_revision_and_checked(
     ]
     asked = host.asked[-1][0]
     assert asked.startswith("/datasets/orionweller/LIMIT/resolve/215834026c13176e520b3bc9d0a0550")
+
+
+def test_a_damaged_file_of_limit_is_named(home: Home) -> None:
+    plant_limit(home.path / "limit")
+    with pytest.raises(InputError, match=r"limit/corpus\.jsonl is incomplete or damaged.*remove"):
+        open_collection("limit", {"source": "published"})
 
 
 # What cannot be had, and what is damaged
