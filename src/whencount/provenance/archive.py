@@ -35,6 +35,7 @@ DEFAULT_LIMIT = 64 << 30
 _BLOCK = 512
 _CHUNK = 1 << 20
 _MOST_CONTENTS = 64 << 20
+_MOST_PADDING = 1 << 16
 _LONGEST_NAME = 255
 _SUFFIXES = frozenset(
     {".parquet", ".html", ".svg", ".png", ".pdf", ".json", ".yaml", ".lock", ".cff", ".ipynb"}
@@ -300,8 +301,11 @@ class _Stream:
         self._exactly(-size % _BLOCK)
 
     def end(self) -> None:
-        """Make sure that nothing follows the last member."""
-        if any(self._exactly(2 * _BLOCK)) or self._read(1):
+        """Make sure that nothing follows the last member but the zeros that end an archive."""
+        rest = self._exactly(2 * _BLOCK)
+        while len(rest) <= _MOST_PADDING and (chunk := self._read(_MOST_PADDING)):
+            rest += chunk
+        if any(rest) or len(rest) > _MOST_PADDING:
             raise InputError(f"{self.path} holds more than its {CONTENTS} says; get it again")
 
     def _exactly(self, size: int) -> bytes:

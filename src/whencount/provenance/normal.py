@@ -12,6 +12,7 @@ import ast
 from collections.abc import Sequence
 
 _SPELLING = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+_STATEMENTS = frozenset({"body", "orelse", "finalbody"})
 _NO_RESULT = frozenset({"__all__", "__version__"})
 """Names whose value no result depends on: a release must not make every artefact stale."""
 
@@ -36,7 +37,7 @@ def _write(node: ast.AST, parts: list[str]) -> None:
             continue
         value = getattr(node, name, None)
         if isinstance(value, list):
-            value = _kept(kind, value)
+            value = _kept(kind, name, value)
             if value:
                 parts.append(f"{name}[")
                 for item in value:
@@ -53,17 +54,22 @@ def _write(node: ast.AST, parts: list[str]) -> None:
     parts.append(")")
 
 
-def _kept(kind: type[ast.AST], items: list[object]) -> Sequence[object]:
+def _kept(kind: type[ast.AST], name: str, items: list[object]) -> Sequence[object]:
     """The items of a list that mean something."""
-    if kind is ast.JoinedStr:
-        return _merged(items)
-    return [
-        item
-        for item in items
-        if not (isinstance(item, ast.Expr) and _is_text(item.value))
-        and not (isinstance(item, ast.Assign) and _is_about_the_package(item))
-        and not (isinstance(item, ast.keyword) and item.arg == "help" and _is_text(item.value))
-    ]
+    if name in _STATEMENTS:
+        return [
+            item
+            for item in items
+            if not (isinstance(item, ast.Expr) and _is_text(item.value))
+            and not (isinstance(item, ast.Assign) and _is_about_the_package(item))
+        ]
+    if name == "keywords":
+        return [
+            item
+            for item in items
+            if not (isinstance(item, ast.keyword) and item.arg == "help" and _is_text(item.value))
+        ]
+    return _merged(items) if kind is ast.JoinedStr else items
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -75,17 +75,17 @@ def export_study(
     """
     manifests = _closure(_beginnings(results, reports))
     base = common_folder([results, *([reports] if reports is not None else [])])
+    reasons = {path: _reason_by_kind(one, with_vectors) for path, one in manifests.items()}
+    _refuse_findings([path for path, reason in reasons.items() if not reason])
     files: dict[str, Path | bytes] = {}
-    included: list[Path] = []
     left_out: list[Mapping[str, Any]] = []
     for artefact, manifest in sorted(manifests.items()):
-        name = _name(artefact, base)
         files[_name(manifest_path(artefact), base)] = manifest_path(artefact)
-        reason = _reason_to_leave_out(artefact, manifest, with_vectors)
+        reason = reasons[artefact] or _reason_by_columns(artefact, manifest)
         if reason:
             left_out.append(
                 {
-                    "path": name,
+                    "path": _name(artefact, base),
                     "kind": manifest.kind,
                     "digest": manifest.digest,
                     "bytes": sum(record.size for record in manifest.files.values()),
@@ -93,7 +93,6 @@ def export_study(
                 }
             )
             continue
-        included.append(artefact)
         for inner in manifest.files:
             path = artefact if inner == "." else artefact / inner
             files[_name(path, base)] = path
@@ -101,10 +100,6 @@ def export_study(
             notebook = beside(manifest_path(artefact), one.path)
             if notebook.suffix == ".ipynb" and _is_below(notebook, base) and notebook.is_file():
                 files[_name(notebook, base)] = notebook
-    findings = verify(included).findings
-    if findings:
-        more = f" (and {len(findings) - 1} more findings)" if len(findings) > 1 else ""
-        raise InputError(f"nothing was exported: {findings[0].sentence}{more}")
     if configuration is not None:
         files["config.yaml"] = configuration
     files |= {name: Path(name) for name in _EXTRA if Path(name).is_file()}
@@ -118,7 +113,7 @@ def _beginnings(results: Path, reports: Path | None) -> list[Path]:
     """The pages, and the tables at the top of the results: all else is what they were made from."""
     folders = [results, *([reports] if reports is not None else [])]
     found = [path for path in scan(folders).artefacts if path.parent in folders]
-    if not found:
+    if not any(path.parent == results for path in found):
         raise InputError(
             f"{results} has no table with a manifest; run the study, then whencount verify"
         )
@@ -145,15 +140,26 @@ def _closure(beginnings: Sequence[Path]) -> dict[Path, Manifest]:
     return manifests
 
 
-def _reason_to_leave_out(artefact: Path, manifest: Manifest, with_vectors: bool) -> str:
+def _refuse_findings(artefacts: Sequence[Path]) -> None:
+    findings = verify(artefacts).findings
+    if findings:
+        more = f" (and {len(findings) - 1} more findings)" if len(findings) > 1 else ""
+        raise InputError(f"nothing was exported: {findings[0].sentence}{more}")
+
+
+def _reason_by_kind(manifest: Manifest, with_vectors: bool) -> str:
     if manifest.kind in ("collection", "passages"):
         return "holds the text of a corpus"
     if manifest.kind in LARGE:
         return "" if with_vectors else "large; export it with --with-vectors"
     if manifest.kind not in PUBLISHED:
         return f"of a kind that is not published ({manifest.kind})"
-    columns = _text_columns(artefact, manifest)
-    return f"has a column of text ({', '.join(sorted(columns))})" if columns else ""
+    return ""
+
+
+def _reason_by_columns(artefact: Path, manifest: Manifest) -> str:
+    columns = sorted(_text_columns(artefact, manifest))
+    return f"has a column of text ({', '.join(columns)})" if columns else ""
 
 
 def _text_columns(artefact: Path, manifest: Manifest) -> set[str]:
