@@ -209,7 +209,7 @@ def _predictors(predictions: pd.DataFrame) -> pd.DataFrame:
                 "r2": 1 - (error**2).sum() / ((part["observed"].var(ddof=0)) * len(part)),
                 "spearman": part["observed"].corr(part["predicted"], method="spearman"),
                 "sign_accuracy": (np.sign(part["observed"]) == np.sign(part["predicted"])).mean(),
-                "majority_accuracy": max(positive, 1 - positive),
+                "majority_accuracy": math.nan if "unfitted" in key else max(positive, 1 - positive),
                 "always_accuracy": positive,
                 "never_accuracy": 1 - positive,
                 "mae": error.abs().mean(),

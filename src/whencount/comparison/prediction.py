@@ -115,6 +115,20 @@ def score(
     return float(found[column].iloc[0]) if len(found) else math.nan
 
 
+def majority_score(
+    table: pd.DataFrame | None, target: str, predictors: str, model: str, axis: str
+) -> float:
+    """How often the majority sign is right: that of the rows fitted on.
+
+    Without a fit there are none, and it is the commonest sign of the rows themselves.
+    """
+    found, always, never = (
+        score(table, target, predictors, model, axis, column)
+        for column in ("majority_accuracy", "always_accuracy", "never_accuracy")
+    )
+    return max(always, never, 1 - always - never) if math.isnan(found) else found
+
+
 def _better_tier(theirs: pd.DataFrame, ours: pd.DataFrame | None, axis: str) -> Claim:
     statement = (
         "pseudo-labels from text BM25 predict every effect better than the registered predictors"
@@ -186,7 +200,7 @@ def _against_majority(
         _published_majority(key[0]),
     )
     text = f"right in {percent(published_sign)} against {percent(published_majority)}"
-    sign, majority = (score(ours, *key, c) for c in ("sign_accuracy", "majority_accuracy"))
+    sign, majority = score(ours, *key, "sign_accuracy"), majority_score(ours, *key)
     if math.isnan(sign) or math.isnan(majority):
         return untold("prediction", statement, text, "the run has no such prediction")
     here = f"right in {percent(sign)} against {percent(majority)}"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from whencount import published
 from whencount.comparison import AGREES, CANNOT_TELL, DISAGREES, Claim
-from whencount.comparison.prediction import AXES, score
+from whencount.comparison.prediction import AXES, majority_score, score
 from whencount.reports.beside import cells, heads, is_published
 from whencount.reports.drawing import Table
 from whencount.reports.markup import folded, markup
@@ -42,9 +42,9 @@ def in_short(claims: Sequence[Claim]) -> str:
     return f"Of {plural(len(claims), 'claim')} of the published study, {joined(parts)}."
 
 
-def sentence(claim: Claim) -> str:
-    """A claim as a sentence: what was published, what was found here, or why it cannot be told."""
-    text = f"{capital(claim.statement)}. Published: {claim.published}."
+def figures_of(claim: Claim) -> str:
+    """What was published and what was found here, or why it cannot be told, in sentences."""
+    text = f"Published: {claim.published}."
     if claim.here:
         text += f" Here: {claim.here}."
     if claim.verdict == CANNOT_TELL:
@@ -63,7 +63,10 @@ def agreement(claims: Sequence[Claim]) -> Table:
         chosen = [one for one in claims if one.verdict == kind]
         if not chosen:
             continue
-        items = "\n".join(f"<li>{html.escape(sentence(one))}</li>" for one in chosen)
+        items = "\n".join(
+            f"<li><b>{html.escape(capital(one.statement))}.</b> {html.escape(figures_of(one))}</li>"
+            for one in chosen
+        )
         listed = f"<ul>\n{items}\n</ul>"
         if kind == CANNOT_TELL:
             parts.append(folded(f"<b>{heading}</b> ({plural(len(chosen), 'claim')})", listed))
@@ -137,10 +140,8 @@ def signs(table: pd.DataFrame | None, axis: str = "corpus") -> Table | None:
         where = "primary" if model == "unfitted" else axis
         line = [html.escape(TIER_NAMES[tier]), model]
         for target in targets:
-            right, majority = (
-                score(lines, target, tier, model, where, column)
-                for column in ("sign_accuracy", "majority_accuracy")
-            )
+            right = score(lines, target, tier, model, where, "sign_accuracy")
+            majority = majority_score(lines, target, tier, model, where)
             text = "–" if math.isnan(right) else percent(right)
             line.append(f"<b>{text}</b>" if right > majority else text)
         body.append(line)

@@ -98,7 +98,8 @@ def _paired_greater(hypothesis: Hypothesis, rows: pd.DataFrame, name: str) -> Dr
         select(rows, hypothesis.rows, options[side]).set_index(_PAIR)
         for side in ("greater", "lesser")
     ]
-    both = sides[0].join(sides[1][[value]], rsuffix="_lesser", how="inner").reset_index()
+    lesser = sides[1][[value]].rename(columns={value: f"{value}_lesser"})
+    both = sides[0].join(lesser, how="inner").reset_index()
     figure = Figure(figsize=(0.55 * WIDTH, 0.5 * WIDTH), layout="constrained")
     axes = figure.subplots()
     _scatter(axes, both, f"{value}_lesser", value)

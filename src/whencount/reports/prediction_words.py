@@ -142,7 +142,8 @@ def decisions_in_words(decisions: pd.DataFrame) -> list[str]:
         gain, low, high = (float(line[key]) for key in ("gain_over_always", "low", "high"))
         text = f"with pseudo-labels from {REFERENCES.get(reference, reference)} the rule reaches "
         text += f"a mean nDCG@10 of {number(float(line['rule']), 4)}, {_compared(gain)} always"
-        text += f" using the collection statistics ({number(float(line['always']), 4)}"
+        text += f" using the collection statistics ({number(float(line['always']), 4)}; never"
+        text += f" using them {number(float(line['never']), 4)}"
         text += "" if math.isnan(low) else f"; 95 % interval of the difference {signed(low, 4)}"
         text += "" if math.isnan(low) else f" to {signed(high, 4)}"
         text += f"), where an oracle would reach {number(float(line['oracle']), 4)}"

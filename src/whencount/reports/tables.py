@@ -46,6 +46,8 @@ _NEEDED = {
         "spearman",
         "sign_accuracy",
         "majority_accuracy",
+        "always_accuracy",
+        "never_accuracy",
     ),
     "predictions": (
         "representation",
