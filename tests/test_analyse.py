@@ -235,6 +235,9 @@ def test_shapley_values_must_add_up_to_the_gain_beyond_rounding(csv: Save) -> No
         ("csv", b"\xff\xfe\x00"),
         ("csv", b'a,b\n"1,2\n3'),
         ("csv.gz", b"a,b\n1,2\n"),
+        ("csv", b"a,b\n1,2,3\n"),
+        ("csv", b"a;b\n1;2\n"),
+        ("csv", b"a,b,a\n1,2,3\n"),
         ("xlsx", b"PK"),
     ],
 )
@@ -245,6 +248,15 @@ def test_what_is_no_table_is_told(tmp_path: Path, suffix: str, content: bytes) -
     assert result.exit_code == 2
     assert str(path) in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_lines_of_another_length_than_the_header_are_told(csv: Save) -> None:
+    path = csv(qualities())
+    lines = path.read_text().splitlines()
+    for changed, message in ((lines[3] + ",1", "in line 4, saw"), (lines[3][:-9], "line 4 is cut")):
+        path.write_text("\n".join([*lines[:3], changed, *lines[4:]]))
+        with pytest.raises(InputError, match=message):
+            read_rows(path)
 
 
 def test_a_missing_table_is_told(tmp_path: Path) -> None:
@@ -357,7 +369,26 @@ def test_without_json_the_tables_are_printed(tmp_path: Path) -> None:
     assert result.exit_code == 0
     for text in ("Shares of the gain", "by collection", "Hypotheses", "not testable"):
         assert text in result.stdout
+
+
+def test_the_page_says_it_too_and_loads_nothing(tmp_path: Path) -> None:
+    qualities(collection=["<b>one", "two"] * 2).to_csv(tmp_path / "rows.csv", index=False)
+    result = call("--rows", tmp_path / "rows.csv", "--out", tmp_path / "out")
+    page = (tmp_path / "out" / "analysis.html").read_text(encoding="utf-8")
+    assert "&lt;b&gt;one" in page
+    assert "<b>one" not in page
+    assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
+    for text in ("Shares of the gain", "Hypotheses", "not testable"):
+        assert text in page
     assert "no column families" in result.stderr
+
+
+def test_what_is_supplied_is_noted(csv: Save) -> None:
+    notes = read_rows(csv(qualities().drop(columns=["seed", "control"]))).notes
+    assert notes[:2] == (
+        "the table has no column seed; taken as 0",
+        "the table has no column control; taken as none",
+    )
 
 
 def test_a_second_analysis_leaves_nothing_of_the_first(tmp_path: Path) -> None:

@@ -163,8 +163,11 @@ def refuse_place(folder: str | Path, source: str | Path) -> None:
         )
 
 
-def write(analysis: Analysis, folder: str | Path) -> None:
-    """Write an analysis into a folder: Parquet tables and summary.json, all of them or none.
+def write(analysis: Analysis, folder: str | Path, page: str | None = None) -> None:
+    """Write an analysis into a folder: Parquet tables, summary.json and a page, all or none.
+
+    Args:
+        page: `whencount.reports.analysis_page` of it; None for none.
 
     Raises:
         InputError: the place cannot be written.
@@ -173,6 +176,8 @@ def write(analysis: Analysis, folder: str | Path) -> None:
         for name in ("shares", "hypotheses", "predictors", "predictions", "decisions"):
             write_table(getattr(analysis, name), temporary / f"{name}.parquet")
         (temporary / "summary.json").write_bytes(as_json(analysis) + b"\n")
+        if page is not None:
+            (temporary / "analysis.html").write_text(page, encoding="utf-8")
 
 
 def as_json(analysis: Analysis) -> bytes:

@@ -103,15 +103,21 @@ def _read(path: Path) -> pd.DataFrame:
         if parquet:
             frame = pd.read_parquet(path)
         else:
+            # Without a header a line longer than it is an error and no index; this parser leaves
+            # fields that a short line lacks missing, not empty.
             frame = pd.read_csv(
                 path,
                 sep="\t" if ".tsv" in path.name.lower() else ",",
+                header=None,
                 dtype=str,
                 keep_default_na=False,
                 encoding="utf-8-sig",
-                index_col=False,
-                on_bad_lines="error",
+                engine="python",
             )
+            short = frame.isna().any(axis=1)
+            if short.any():
+                raise ValueError(f"line {int(short.to_numpy().argmax()) + 1} is cut short")
+            frame = frame[1:].set_axis(frame.iloc[0].tolist(), axis=1)
     except (OSError, EOFError, ValueError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path} cannot be read as a table ({reason})") from error
@@ -121,6 +127,11 @@ def _read(path: Path) -> pd.DataFrame:
         raise InputError(f"{path}: the column {repeated[0]!r} stands twice; keep one")
     if len(frame) == 0:
         raise InputError(f"{path} has no rows")
+    if len(frame.columns) == 1:
+        raise InputError(
+            f"{path} has one column, {frame.columns[0][:60]!r}; separate columns by commas in .csv,"
+            " by tabs in .tsv"
+        )
     first, noun = (1, "row") if parquet else (2, "line")
     frame = frame.reset_index(drop=True)
     frame["_place"] = [f"{noun} {number}" for number in range(first, first + len(frame))]
@@ -149,7 +160,8 @@ def _keyed(frame: pd.DataFrame, path: Path, notes: list[str]) -> pd.DataFrame:
     for column, value in (("seed", 0), ("control", "")):
         if column not in frame.columns:
             frame[column] = value
-            notes.append(f"the table has no column {column}; taken as {value or 'none'}")
+            taken = "none" if value == "" else value
+            notes.append(f"the table has no column {column}; taken as {taken}")
     for column in ("k1", "b", "seed"):
         frame[column] = _numbers(frame, path, column)
     _refuse(frame, path, frame["k1"] < 0, "k1", "it must be at least 0")

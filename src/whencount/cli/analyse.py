@@ -92,7 +92,8 @@ def analyse(
     granularity; and either the eight qualities q000 ... q111 or gain, shapley_idf,
     shapley_saturation and shapley_length. Where no column `families` says which rows are primary,
     those at 32/128, k1 1.2, b 0.75, seed 0 without a control are. Writes shares.parquet,
-    hypotheses.parquet, predictors.parquet, predictions.parquet, decisions.parquet and summary.json.
+    hypotheses.parquet, predictors.parquet, predictions.parquet, decisions.parquet,
+    summary.json and analysis.html.
     """
     from whencount import analysis
     from whencount.foreign_rows import read_rows
@@ -107,12 +108,20 @@ def analyse(
         draws=draws,
         seed=seed,
     )
-    analysis.write(result, out)
+    try:
+        from whencount.reports.analysis_page import analysis_page
+
+        page = analysis_page(result, rows.name)
+    except ImportError as error:
+        page = None
+        click.echo(f"Note: no page: {error.name} is missing; install whencount[study].", err=True)
+    analysis.write(result, out, page)
     if as_json:
         click.echo(analysis.as_json(result).decode())
     else:
         _print(result)
-        click.echo(f"{out}: summary.json and tables", err=True)
+        pages = "" if page is None else "analysis.html, "
+        click.echo(f"{out}: {pages}summary.json and tables", err=True)
     for note in result.notes:
         click.echo(f"Note: {note.rstrip('.')}.", err=True)
 

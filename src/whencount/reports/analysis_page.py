@@ -38,10 +38,10 @@ def analysis_page(analysis: Analysis, name: str) -> str:
         " product; the interval resamples whole collections (95 %).</p>",
         _shares(analysis.shares),
         "<h2>Hypotheses</h2>",
-        hypothesis_pieces.summary(analysis.hypotheses).html,
+        hypothesis_pieces.summary(analysis.hypotheses).markup,
     ]
     overview = hypothesis_pieces.overview(analysis.hypotheses)
-    body += [overview.html] if overview is not None else []
+    body += [overview.markup] if overview is not None else []
     if len(analysis.predictors):
         body += ["<h2>Predictors</h2>", _predictors(analysis.predictors)]
     if len(analysis.decisions):
