@@ -14,13 +14,11 @@ import whencount
 
 def host_class() -> dict[str, Any]:
     """Processor, cores, memory in GiB, system and Python of this machine."""
-    import psutil  # type: ignore[import-untyped]
-
     return {
         "processor": _processor(),
         "architecture": platform.machine(),
         "cores": os.cpu_count() or 1,
-        "memory_gib": round(psutil.virtual_memory().total / 2**30),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "system": f"{platform.system()} {platform.release()}",
         "distribution": _distribution(),
         "python": platform.python_version(),
