@@ -19,7 +19,9 @@ def valid() -> dict[str, Any]:
     return configuration.load(ROOT / "config.yaml", SCHEMA)
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "configs/full.yaml", "configs/test.yaml"])
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "configs/full.yaml", "configs/multilingual.yaml", "configs/test.yaml"]
+)
 def test_every_shipped_configuration_is_valid(name: str) -> None:
     configuration.load(ROOT / name, SCHEMA)
 
