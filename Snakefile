@@ -16,6 +16,7 @@ if not workflow.configfiles:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/execution.smk"
 include: "workflow/rules/collections.smk"
 include: "workflow/rules/bases.smk"
 include: "workflow/rules/vectors.smk"

@@ -108,6 +108,27 @@ def test_the_command_says_what_it_found_and_fails_with_the_reason(slurm: Path) -
     assert "cluster toy, 2 nodes take jobs, 6 GPUs" in answer.output
 
 
+def test_a_study_stops_before_its_first_job_where_slurm_does_not_answer(
+    slurm: Path, tmp_path: Path
+) -> None:
+    say(slurm, "sinfo", "echo 'error: Unable to contact slurm controller' >&2; exit 1")
+    done = subprocess.run(
+        [
+            *[sys.executable, "-m", "snakemake", "-d", str(tmp_path), "--profile", "cluster"],
+            *["results/test/fit/passages", "--configfile", "configs/test.yaml"],
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert "Slurm does not answer: `sinfo` said: error: Unable to contact" in done.stderr
+    assert "a job was handed in" not in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
 def profile(name: str) -> dict[str, object]:
     loaded = yaml.safe_load((ROOT / name / "config.yaml").read_text())
     assert isinstance(loaded, dict)

@@ -64,3 +64,25 @@ def test_every_rule_has_an_environment_that_exists() -> None:
         used.update(re.findall(r"envs/(\w+\.yaml)", rules.read_text()))
     assert used
     assert used <= {path.name for path in (ROOT / "envs").glob("*.yaml")}
+
+
+def test_every_package_whose_text_is_read_is_in_the_environment_that_reads_it() -> None:
+    from whencount.collections import api_docs, fit_text, wiki_sections
+
+    read = {*api_docs.PACKAGES, *fit_text.PACKAGES, wiki_sections.PACKAGE}
+    for path in [ROOT / "config.yaml", *(ROOT / "configs").glob("*.yaml")]:
+        study = yaml.safe_load(path.read_text())
+        for source in [study.get("fit", {}).get("text", {}), *study["collections"].values()]:
+            read.update(source.get("packages", ()))
+    environment = yaml.safe_load((ROOT / "envs" / "collections.yaml").read_text())
+    (wheels,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    # As wheels: the text is that of their files, which other builds leave out or change.
+    assert {canonical(name) for name in read} <= {
+        canonical(wheel.split("==")[0]) for wheel in wheels
+    }
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_environment_is_given_the_package_itself(path: Path) -> None:
+    script = path.with_suffix(".post-deploy.sh")
+    assert script.read_bytes() == (ROOT / "envs" / "link-package.sh").read_bytes()

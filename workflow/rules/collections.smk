@@ -11,7 +11,7 @@ rule collection:
     benchmark:
         f"{RESULTS}/benchmarks/collection/{{collection}}.tsv"
     conda:
-        "../../envs/search.yaml"
+        "../../envs/collections.yaml"
     threads: 1
     resources:
         mem_mb=4000,
@@ -36,7 +36,7 @@ rule fit_text:
     benchmark:
         f"{RESULTS}/benchmarks/fit_text.tsv"
     conda:
-        "../../envs/search.yaml"
+        "../../envs/collections.yaml"
     threads: 1
     resources:
         mem_mb=4000,
