@@ -271,6 +271,26 @@ def test_verification_finds_files_that_nobody_recorded(study: Path) -> None:
     assert ".rows.x1y2" in result.notes[0]
 
 
+def test_results_without_any_manifest_are_told_once(study: Path) -> None:
+    for path in study.rglob("*.manifest.json"):
+        path.unlink()
+    result = verify([RESULTS])
+    assert problems(result) == [("results", "manifest missing")]
+    assert result.findings[0].command == "snakemake --cores 2 --forceall study"
+
+
+def test_lost_manifests_are_told_by_the_artefacts_that_a_job_writes(study: Path) -> None:
+    for name in ("bases", "vectors", "rows"):
+        for path in (RESULTS / name).rglob("*.manifest.json"):
+            path.unlink()
+    missing = {one.path for one in verify([RESULTS]).findings if one.problem == "manifest missing"}
+    assert missing == {
+        *(f"results/bases/{name}_token.seed0" for name in ("pca", "sae")),
+        *(f"results/vectors/tiny/{side}" for side in ("documents.0of1", "queries")),
+        *(f"results/rows/{name}_token.tiny.seed0.parquet" for name in ("pca", "sae")),
+    }
+
+
 def test_verification_finds_a_chain_that_was_broken_in_the_middle(study: Path) -> None:
     part = VECTORS / "sae_token.seed0"
     with stage("encode", [VECTORS], [RESULTS / "collections/tiny"]):

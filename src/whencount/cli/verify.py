@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -80,8 +82,13 @@ def verify(
         )
         if result.findings:
             click.echo(f"{checked}: {len(result.findings)} findings; to mend them all:")
-            listed = again if len(again) <= _MOST_NAMED else [Path("$(whencount verify --names)")]
-            click.echo(f"  {rebuild_command(listed)}")
+            if len({one.command for one in result.findings}) == 1:
+                click.echo(f"  {result.findings[0].command}")
+            elif len(again) <= _MOST_NAMED:
+                click.echo(f"  {rebuild_command(again)}")
+            else:
+                asked = shlex.join(["whencount", "verify", *sys.argv[2:], "--names"])
+                click.echo(f"  {rebuild_command([Path(f'$({asked})')])}")
         else:
             click.echo(f"{checked}: all as their manifests say")
     if result.findings:

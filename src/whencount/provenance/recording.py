@@ -52,6 +52,7 @@ KINDS = {
     "dense": "run",
     "rrf": "run",
     "external-run": "run",
+    "pages": "pages",
 }
 """The kind of what a stage writes, where its name does not tell."""
 

@@ -15,6 +15,7 @@ CONTENTS = "contents.json"
 """In the root of an imported archive: its members, and the artefacts left out of it."""
 
 _NOT_ARTEFACTS = frozenset({"logs", "benchmarks"})
+_OF_TABLES = frozenset({"rows", "per_query", "references"})
 _NOT_FILES = frozenset({"README.md", CONTENTS})
 _OWN = (".checked.json",)
 _OTHERS = frozenset({".snakemake_timestamp", ".gitkeep", ".DS_Store"})
@@ -26,7 +27,7 @@ class Scan:
 
     Attributes:
         artefacts: every path that has a manifest, sorted; the artefact itself may be missing.
-        strays: files, or folders of nothing but files, without a manifest.
+        strays: files and folders without a manifest.
         leftovers: hidden files and folders that a killed job left.
     """
 
@@ -76,13 +77,26 @@ def _walk(folder: Path, found: Scan, members: frozenset[Path]) -> bool:
                     any_manifest = True
                     strays += inner.strays
                 elif inner.strays:
-                    strays.append(path)
+                    strays += _artefacts_in(path)
                 found.artefacts += inner.artefacts
                 found.leftovers += inner.leftovers
         elif name not in _NOT_FILES:
             strays.append(path)
     found.strays += strays
     return any_manifest
+
+
+def _artefacts_in(folder: Path) -> list[Path]:
+    """What a job would have written of a folder in which nothing has a manifest.
+
+    A folder that holds a file is written whole, but for the few that hold single tables.
+    """
+    entries = [Path(entry.path) for entry in os.scandir(folder) if not entry.name.startswith(".")]
+    if any(entry.is_file() for entry in entries) and folder.name not in _OF_TABLES:
+        return [folder]
+    return sorted(
+        one for entry in entries for one in (_artefacts_in(entry) if entry.is_dir() else [entry])
+    )
 
 
 def _is_manifest(name: str) -> bool:

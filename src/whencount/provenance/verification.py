@@ -101,12 +101,16 @@ def verify(
     """
     found = scan(paths)
     check = _Check(left_out(paths), Verification(artefacts=len(found.artefacts)))
-    for stray in found.strays:
-        check.add(stray, "manifest missing", "a manifest beside it", "none", stray)
+    if found.artefacts:
+        for stray in found.strays:
+            check.add(stray, "manifest missing", "a manifest beside it", "none", stray)
+    elif found.strays:
+        check.result.findings.append(_nothing_recorded(paths))
     if found.leftovers:
         shown = ", ".join(str(path) for path in found.leftovers[:3])
         check.result.notes.append(
-            f"{len(found.leftovers)} hidden files or folders of killed jobs may be deleted: {shown}"
+            f"{len(found.leftovers)} hidden files or folders of jobs that did not end (a rerun goes"
+            f" on from a .partial): {shown}"
         )
     for artefact in found.artefacts:
         manifest = check.manifest(artefact)
@@ -126,6 +130,18 @@ def verify(
         )
     check.result.findings.sort(key=lambda one: (one.path, one.problem))
     return check.result
+
+
+def _nothing_recorded(paths: Sequence[Path]) -> Finding:
+    shown = " ".join(str(path) for path in paths)
+    return Finding(
+        shown,
+        "manifest missing",
+        "artefacts with manifests",
+        "none: these results are an older version's, or not a study's",
+        shown,
+        "snakemake --cores 2 --forceall study",
+    )
 
 
 class _Check:
