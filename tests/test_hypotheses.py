@@ -223,6 +223,9 @@ def test_means_of_a_corpus_are_subtracted_before_ranking(write: Callable[[str], 
     within = only(confirm(write(CORRELATED), None, rows))
     assert within["estimate"] == pytest.approx(-1)
     assert not within["passes"]
+    # A table without corpora has one per collection.
+    renamed = rows.drop(columns="corpus").assign(collection=corpora)
+    assert only(confirm(write(CORRELATED), None, renamed))["estimate"] == pytest.approx(-1)
     plain = write(CORRELATED.replace("    centred_within: corpus\n", ""))
     across = only(confirm(plain, None, rows))
     expected = spearmanr(inside + offset, -inside + offset)

@@ -96,7 +96,9 @@ def confirm(
             status.append(NOT_TESTABLE)
             reasons.append(line.reason)
             continue
-        reason = general or (_existed(known, line.finding.used) if known is not None else "")
+        reason = general
+        if not reason and known is not None and source is not None:
+            reason = _existed(known, line.finding.used, Path(source))
         status.append(EXPLORATORY if reason else CONFIRMATORY)
         reasons.append(reason)
     return table.assign(status=status, reason=reasons)[list(COLUMNS)].astype(dict(COLUMNS))
@@ -222,16 +224,17 @@ def _why_exploratory(file: HypothesisFile, record: Record | None, source: str | 
     path, results = Path(source).resolve(), record.results.resolve()
     if path != results / "rows.parquet" and path.parent != results / "rows":
         return f"the rows are not those of the registered folder of results, {record.results.name}"
-    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    if written < record.registered:
-        return "the table of rows was written before the registration"
     return ""
 
 
-def _existed(record: Record, used: pd.DataFrame) -> str:
+def _existed(record: Record, used: pd.DataFrame, source: Path) -> str:
+    """Why a test of these rows is not confirmatory although the registration is in order."""
     existing = np.array([key in record.rows for key in row_keys(used)])
-    if not existing.any():
-        return ""
-    return (
-        f"{int(existing.sum()):,} of the {len(used):,} rows it uses existed before the registration"
-    )
+    if existing.any():
+        return (
+            f"{int(existing.sum()):,} of the {len(used):,} rows it uses existed before the"
+            " registration"
+        )
+    if datetime.fromtimestamp(source.stat().st_mtime, UTC) < record.registered:
+        return "the table of rows was written before the registration"
+    return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import math
 from collections.abc import Hashable, Mapping
@@ -146,6 +147,7 @@ def _parse(content: bytes, path: Path) -> Any:
         raise InputError(f"{path}{place}: not valid YAML: {reason}; correct it") from None
 
 
+@functools.cache
 def _schema() -> Any:
     text = (files("whencount") / "hypotheses" / "schema.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text)

@@ -145,6 +145,8 @@ def rank_correlation(
     values = chosen[[first, second]].astype(np.float64)
     within = options.get("centred_within")
     if within is not None:
+        if within == "corpus" and within not in chosen.columns:
+            within = "collection"
         need(chosen, within)
         values -= values.groupby(chosen[within]).transform("mean")
         values = values.round(DECIMALS)
