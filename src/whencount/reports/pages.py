@@ -112,6 +112,9 @@ def links(tables: StudyTables) -> Table:
         ],
     }
     parts = []
+    if tables.hypotheses is not None:
+        page_of = link("hypotheses.html", "The registered hypotheses")
+        parts.append(f"<p>{page_of}, each with its test, its verdict and a figure.</p>")
     for heading, items in listed.items():
         content = "".join(f"<li>{item}</li>" for item in items)
         parts.append(f'<h3>{heading}</h3>\n<ul class="pages">{content}</ul>')

@@ -34,7 +34,8 @@ def report(
     """Run a report notebook and render it to one self-contained page."""
     from whencount.reports import render
 
-    given = {name: str(path) for name, path in tables.items() if path is not None}
+    # A table that is not given is none: the notebook's own default is for a person in Jupyter.
+    given = {name: None if path is None else str(path) for name, path in tables.items()}
     render(notebook, settings | given, figures, out)
 
 
