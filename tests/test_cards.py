@@ -12,6 +12,7 @@ import pytest
 from whencount import cards
 from whencount.errors import InputError
 
+ROOT = Path(__file__).parents[1]
 # Takes cards, notes when it has them, keeps them for a while (or until its input ends), notes the
 # end. The notes are whole lines appended at once, so their order is that of the kernel.
 HOLDER = """
@@ -172,3 +173,68 @@ def test_more_cards_than_there_are_is_refused_in_a_sentence(
     monkeypatch.setenv(cards.CARDS, "1,1")
     with pytest.raises(InputError, match="names a card twice"):
         cards.claim(1)
+
+
+def test_a_step_of_the_workflow_holds_its_card_before_torch_could_see_another() -> None:
+    name = f"s{os.getpid()}"
+    code = (
+        "import os, sys\nfrom whencount.cli import main\n"
+        "try: main(['stage', '--cards', '1', 'encode', '--help'])\n"
+        "except SystemExit: print(os.environ['CUDA_VISIBLE_DEVICES'], 'torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {cards.CARDS: name},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == f"{name} False"
+
+
+WORKFLOW = """
+import sys
+
+PYTHON = sys.executable
+
+rule all:
+    input: expand("done.{number}", number=range(5))
+
+# The first attempt of the first job fails while it holds a card.
+rule one:
+    output: "done.{number}"
+    resources: gpu=1
+    shell:
+        "{PYTHON} holder.py notes {resources.gpu} 0.5;"
+        " if [ {wildcards.number} = 0 ] && ! [ -e failed ]; then touch failed; exit 1; fi;"
+        " touch {output}"
+"""
+
+
+def test_the_workstation_profile_gives_jobs_at_once_different_cards(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(WORKFLOW)
+    (tmp_path / "holder.py").write_text(HOLDER)
+    own = [f"w{number}-{os.getpid()}" for number in range(2)]
+    subprocess.run(
+        [
+            *[sys.executable, "-m", "snakemake", "--profile", "workstation", "-d", str(tmp_path)],
+            *["-s", str(tmp_path / "Snakefile"), "--cores", "5", "--latency-wait", "1"],
+        ],
+        env=os.environ | {cards.CARDS: ",".join(own)},
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    assert {path.name for path in tmp_path.glob("done.*")} == {f"done.{n}" for n in range(5)}
+    held: set[str] = set()
+    used = set()
+    for word, _, (name,) in events(tmp_path / "notes"):
+        if word == "has":
+            assert name not in held
+            held.add(name)
+            used.add(name)
+        else:
+            held.remove(name)
+    assert not held
+    assert used == set(own)
+    assert len(events(tmp_path / "notes")) == 2 * 6

@@ -26,7 +26,8 @@ rule fit_states:
     message:
         "encoding the fit passages"
     shell:
-        "whencount stage fit-states --encoder {params.encoder:q} --passages {input.passages}"
+        "whencount stage --cards {resources.gpu} fit-states --encoder {params.encoder:q}"
+        " --passages {input.passages}"
         " --options {params.options:q} --seed {params.seed} --threads {threads}"
         " --out {output} 2>&1 | tee {log}"
 
@@ -52,7 +53,7 @@ rule fit_basis:
     message:
         "fitting {wildcards.basis} on {wildcards.granularity} states, seed {wildcards.seed}"
     shell:
-        "whencount stage fit-basis --states {input.states}"
+        "whencount stage --cards {resources.gpu} fit-basis --states {input.states}"
         " --representation {wildcards.basis}_{wildcards.granularity}"
         " --options {params.options:q} --seed {wildcards.seed} --threads {threads}"
         " --out {output} 2>&1 | tee {log}"
@@ -79,7 +80,7 @@ rule share_dictionary:
     message:
         "scaling the token dictionary of {wildcards.basis} for {wildcards.granularity} vectors"
     shell:
-        "whencount stage fit-basis --states {input.states}"
+        "whencount stage --cards 0 fit-basis --states {input.states}"
         " --representation {wildcards.basis}_shared_{wildcards.granularity}"
         " --dictionary {input.dictionary} --options {params.options:q}"
         " --seed {wildcards.seed} --threads {threads} --out {output} 2>&1 | tee {log}"

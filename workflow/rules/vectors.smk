@@ -29,7 +29,8 @@ rule encode_documents:
     message:
         "encoding the documents of {wildcards.corpus}, shard {wildcards.shard} of {wildcards.shards}"
     shell:
-        "whencount stage encode --encoder {params.encoder:q} --collection {input.corpus}"
+        "whencount stage --cards {resources.gpu} encode --encoder {params.encoder:q}"
+        " --collection {input.corpus}"
         " --side passage --representations {params.representations:q}"
         " --shard {wildcards.shard} --shards {wildcards.shards}"
         " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2>&1 | tee {log}"
@@ -63,7 +64,7 @@ rule encode_queries:
     message:
         "encoding the queries of {wildcards.collection}"
     shell:
-        "whencount stage encode --encoder {params.encoder:q}"
+        "whencount stage --cards {resources.gpu} encode --encoder {params.encoder:q}"
         " --collection {input.collection} --side query"
         " --representations {params.representations:q} --maximum-stored {params.maximum_stored}"
         " --threads {threads} --out {output} 2>&1 | tee {log}"
@@ -93,7 +94,7 @@ rule encode_external_documents:
     message:
         "encoding the documents of {wildcards.corpus} by {wildcards.external}, shard {wildcards.shard} of {wildcards.shards}"
     shell:
-        "whencount stage encode-external --encoder {params.encoder:q}"
+        "whencount stage --cards {resources.gpu} encode-external --encoder {params.encoder:q}"
         " --collection {input.corpus} --side passage"
         " --representation {wildcards.external}_external"
         " --shard {wildcards.shard} --shards {wildcards.shards}"
@@ -122,7 +123,7 @@ rule encode_external_queries:
     message:
         "encoding the queries of {wildcards.collection} by {wildcards.external}"
     shell:
-        "whencount stage encode-external --encoder {params.encoder:q}"
+        "whencount stage --cards {resources.gpu} encode-external --encoder {params.encoder:q}"
         " --collection {input.collection} --side query"
         " --representation {wildcards.external}_external"
         " --maximum-stored {params.maximum_stored} --threads {threads} --out {output} 2>&1 | tee {log}"

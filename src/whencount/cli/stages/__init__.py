@@ -41,5 +41,14 @@ STAGES = {
 
 
 @click.group(cls=LazyGroup, commands_at=STAGES)
-def stage() -> None:
+@click.option(
+    "--cards",
+    type=click.IntRange(min=0),
+    help="GPUs to hold until the step ends; 0 leaves the step the CPU.  [default: see all]",
+)
+def stage(cards: int | None) -> None:
     """Run one step of the workflow (the rules in workflow/rules call these)."""
+    if cards is not None:
+        from whencount.cards import claim
+
+        claim(cards)
