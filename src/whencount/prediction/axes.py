@@ -162,7 +162,7 @@ def design(rows: pd.DataFrame, primary_family: str) -> Design:
             if other != axis:
                 chosen &= alike[other]
         if chosen.any():
-            others[axis] = np.flatnonzero(chosen & ~mask)
+            others[axis] = np.flatnonzero(chosen)
         else:
             notes.append(f"Axis {axis} is left out: no rows differ from the primary ones in that.")
     notes += _too_few("family", "basis family", family[mask])
