@@ -156,7 +156,11 @@ def test_listing_imports_nothing_heavy(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["wiki-sections", "limit", pytest.param("api-docs", marks=pytest.mark.slow)]
+    "name",
+    [
+        "limit",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("wiki-sections", "api-docs")),
+    ],
 )
 def test_the_built_in_collections_have_the_sizes_that_are_listed(name: str) -> None:
     """Exact with the packages that requirements.lock pins, about that with others."""
