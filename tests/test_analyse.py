@@ -155,6 +155,12 @@ def test_names_and_budgets_of_publications_become_those_of_the_configuration(csv
     assert (found["corpus"] == found["collection"]).all()
 
 
+def test_settings_of_single_precision_are_those_that_were_written(tmp_path: Path) -> None:
+    frame = qualities(k1=0.6, b=0.75).astype({"k1": "float32", "b": "float32", "q000": "float32"})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    assert set(read_rows(tmp_path / "rows.parquet").frame["k1"]) == {0.6}
+
+
 def test_a_collection_called_na_keeps_its_name(csv: Save) -> None:
     found = read_rows(csv(qualities(collection=["NA", "null"] * 2))).frame
     assert found["collection"].tolist() == ["NA", "null"] * 2
@@ -408,6 +414,8 @@ def test_the_results_of_a_study_are_not_written_over(tmp_path: Path) -> None:
     result = call("--rows", tmp_path / "rows.parquet", "--out", tmp_path)
     assert result.exit_code == 2
     assert "choose another folder" in result.stderr
+    result = call("--rows", tmp_path / "rows.parquet", "--out", tmp_path / "rows.parquet")
+    assert "is a file; name a folder" in result.stderr
 
 
 def test_two_files_with_one_name_of_a_hypothesis_are_refused(tmp_path: Path) -> None:

@@ -154,8 +154,10 @@ def refuse_place(folder: str | Path, source: str | Path) -> None:
     """Refuse a folder in which the tables of an analysis would replace those of a study.
 
     Raises:
-        InputError: `source` lies in `folder`.
+        InputError: `source` lies in `folder`, or `folder` is a file.
     """
+    if Path(folder).is_file():
+        raise InputError(f"{folder} is a file; name a folder")
     if Path(source).resolve().parent == Path(folder).resolve():
         raise InputError(
             f"{folder} holds {Path(source).name} itself; choose another folder, so that no table of"

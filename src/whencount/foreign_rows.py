@@ -294,7 +294,11 @@ def _numbers(frame: pd.DataFrame, path: Path, column: str, *, empty: bool = Fals
     import pandas as pd
 
     values = frame[column]
-    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    numbers = pd.to_numeric(values, errors="coerce")
+    if numbers.dtype in ("float16", "float32"):
+        # 0.6 of half the width is 0.6000000238: settings are compared as they are written.
+        numbers = numbers.astype("float64").round(3 if numbers.dtype == "float16" else 6)
+    numbers = numbers.astype("float64")
     blank = values.isna() | (values.astype(str).str.strip() == "")
     bad = ~np.isfinite(numbers) & ~(blank & empty)
     _refuse(frame, path, bad, column, "give a number")
