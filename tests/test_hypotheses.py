@@ -356,6 +356,17 @@ hypotheses:
     assert "pseudo_absent_000" in only(confirm(absent, None, rows))["reason"]
 
 
+def test_the_second_registration_is_about_the_held_back_rows() -> None:
+    names = ("msmarco-dev", "trec-dl-2019", "trec-dl-2020")
+    rows = prediction_rows(collections=(*names, "scifact"), small=(), references=("rrf",), seed=3)
+    assert only(confirm(HELD_BACK, None, rows))["status"] == "not testable"
+    line = only(confirm(HELD_BACK, None, rows.assign(families="held_back")))
+    assert line["status"] == "exploratory"
+    # Two granularities of seven bases on three collections; scifact is none of them.
+    assert line["rows"] == 42
+    assert 0 < line["comparison"] < 1
+
+
 def test_the_files_at_the_root_are_those_of_the_package() -> None:
     root = Path(__file__).parents[1] / "hypotheses"
     for path in shipped_files():
