@@ -153,6 +153,20 @@ def test_an_imported_study_verifies_and_explains_its_numbers(study: Path, tmp_pa
     assert [one.problem for one in verify([out]).findings] == ["file missing"]
 
 
+def test_where_a_person_keeps_a_collection_is_not_published(study: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home-of-alice"
+    home.mkdir()
+    (home / "corpus.jsonl").write_text("{}")
+    with stage("collect", [RESULTS / "more.parquet"], [], sources=[home / "corpus.jsonl"]):
+        write_table(pd.DataFrame({"job": ["x"]}), RESULTS / "more.parquet")
+    exported()
+    members = unpacked(Path("s.tar.zst"))
+    record = json.loads(members["results/more.parquet.manifest.json"])
+    assert [one["path"] for one in record["sources"]] == ["corpus.jsonl"]
+    assert not any(b"alice" in content for content in members.values())
+    read_archive(Path("s.tar.zst"), tmp_path / "in")
+
+
 def test_the_metadata_has_the_parts_of_ir_metadata(study: Path) -> None:
     exported()
     text = unpacked(Path("s.tar.zst"))["ir_metadata.yaml"].decode()

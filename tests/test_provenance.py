@@ -16,6 +16,7 @@ from whencount.cli import main
 from whencount.errors import InputError
 from whencount.provenance import (
     check_input,
+    files_named,
     locate,
     manifest_path,
     read_manifest,
@@ -88,6 +89,13 @@ def test_a_part_has_the_digest_that_it_would_have_alone(study: Path) -> None:
         shutil.copytree(VECTORS / "sae_token.seed0", "alone")
     alone = read_manifest(manifest_path(Path("alone")))
     assert alone.digest == read_manifest(manifest_path(VECTORS)).part_digest("sae_token.seed0")
+
+
+def test_the_files_that_a_source_reads_are_found_in_its_options(study: Path) -> None:
+    options = {"source": "beir", "path": "data", "split": "results", "separator": " "}
+    assert files_named(options) == [Path("data")]
+    trec = {"documents": ["data/corpus.jsonl"], "qrels": "config.yaml", "queries": "absent"}
+    assert files_named(trec) == [Path("data/corpus.jsonl"), Path("config.yaml")]
 
 
 def test_a_stage_that_fails_leaves_no_manifest_beside_what_stood_there(study: Path) -> None:

@@ -107,6 +107,8 @@ def test_the_stages_that_use_a_module_are_those_that_run_it(copy: Path) -> None:
     assert users(copy, "whencount.bases.sae_training") >= {"fit-basis", "encode"}
     assert "score" not in users(copy, "whencount.bases.sae_training")
     assert users(copy, "whencount.search") >= {"score", "bm25"}
+    # `encode` has an argument that is called like the command `collection`.
+    assert "encode" not in users(copy, "whencount.collections.registry")
     # Imported inside a function of the engine alone.
     assert "score" in users(copy, "whencount.engine.storage")
     # Imported for its types alone.

@@ -60,7 +60,10 @@ def verify(
     study: dict[str, Any] | None = None
     if configuration is not None:
         from whencount.config import load
+        from whencount.errors import InputError
 
+        if not _SCHEMA.is_file():
+            raise InputError(f"{_SCHEMA} is not here; run this at the root of the repository")
         study = load(configuration, _SCHEMA)
     reports = [Path("reports")] if Path("reports").exists() else []
     chosen = paths or (Path("results"), *reports)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from whencount.provenance.manifest import Manifest, locate, manifest_path, read_manifest
-from whencount.provenance.recording import check_input, rebuild_command, recorded
+from whencount.provenance.recording import check_input, files_named, rebuild_command, recorded
 from whencount.provenance.sources import package_hash, source_hash, stage_hash, stage_modules
 
 __all__ = [
     "Manifest",
     "check_input",
+    "files_named",
     "locate",
     "manifest_path",
     "package_hash",

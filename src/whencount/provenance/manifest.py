@@ -228,7 +228,12 @@ def write_manifest(manifest: Manifest, artefact: Path) -> None:
         "configuration_hash": manifest.configuration_hash,
     }
     with atomic_file(manifest_path(artefact)) as temporary:
-        temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        temporary.write_text(manifest_text(record), encoding="utf-8")
+
+
+def manifest_text(record: Mapping[str, Any]) -> str:
+    """A manifest as its file holds it."""
+    return json.dumps(record, indent=1, sort_keys=True) + "\n"
 
 
 def hash_of_json(value: Any) -> str:
@@ -251,6 +256,18 @@ def hash_of_file(path: Path) -> str:
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check it") from error
     return digest.hexdigest()
+
+
+def size_of(path: Path) -> int:
+    """The size of a file in bytes.
+
+    Raises:
+        InputError: it cannot be looked at.
+    """
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check it") from error
 
 
 def hash_of_path(path: Path) -> str:
@@ -277,8 +294,20 @@ def files_of(artefact: Path) -> Iterator[tuple[str, Path]]:
             yield path.relative_to(artefact).as_posix(), path
 
 
+def entries_of(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({error.strerror}); check it") from error
+
+
 def _visible(folder: Path) -> Iterable[Path]:
-    for entry in os.scandir(folder):
+    for entry in entries_of(folder):
         if not entry.name.startswith("."):
             if entry.is_dir():
                 yield from _visible(Path(entry.path))

@@ -8,6 +8,7 @@ collection, and not a table with a column that holds text.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from whencount.provenance.manifest import (
     beside,
     locate,
     manifest_path,
+    manifest_text,
     read_manifest,
     shown,
 )
@@ -80,7 +82,7 @@ def export_study(
     files: dict[str, Path | bytes] = {}
     left_out: list[Mapping[str, Any]] = []
     for artefact, manifest in sorted(manifests.items()):
-        files[_name(manifest_path(artefact), base)] = manifest_path(artefact)
+        files[_name(manifest_path(artefact), base)] = _public(manifest_path(artefact), base)
         reason = reasons[artefact] or _reason_by_columns(artefact, manifest)
         if reason:
             left_out.append(
@@ -178,7 +180,25 @@ def _text_columns(artefact: Path, manifest: Manifest) -> set[str]:
     return found
 
 
+def _public(manifest: Path, base: Path) -> Path | bytes:
+    """A manifest as it is published: of a file outside the study's folder only the name.
+
+    Where a person keeps a collection is nobody's business; the digest tells which one it was.
+    """
+    record = json.loads(manifest.read_bytes())
+    changed = False
+    for one in record["sources"]:
+        path = beside(manifest, one["path"])
+        if not _is_below(path, base):
+            one["path"], changed = path.name, True
+    return manifest if not changed else manifest_text(record).encode()
+
+
 def _name(path: Path, base: Path) -> str:
+    if not _is_below(path, base):
+        raise InputError(
+            f"{path} lies outside {base}, where results and reports are; export them from one tree"
+        )
     return Path(os.path.abspath(path)).relative_to(base).as_posix()
 
 

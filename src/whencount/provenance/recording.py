@@ -36,6 +36,7 @@ from whencount.provenance.manifest import (
     locate,
     manifest_path,
     read_manifest,
+    size_of,
     write_manifest,
 )
 from whencount.provenance.sources import stage_hash
@@ -135,6 +136,17 @@ def recorded(
         write_manifest(manifest, target)
 
 
+def files_named(options: Mapping[str, Any]) -> list[Path]:
+    """The files and folders that a source of texts is told to read: for `sources` of a stage."""
+    found: list[Path] = []
+    for key in ("path", "paths", "documents", "queries", "qrels", "file", "files"):
+        value = options.get(key)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and Path(one).exists():
+                found.append(Path(one))
+    return found
+
+
 def kind_of(stage: str, artefact: Path) -> str:
     """What an artefact is, by the stage that wrote it and its own name."""
     if artefact.suffix == ".html":
@@ -185,7 +197,7 @@ def _checked(path: Path) -> tuple[Located, str]:
                 f"{file} {state} by {located.manifest_path}; make it again:"
                 f" {rebuild_command([located.path])}"
             )
-        size = file.stat().st_size
+        size = size_of(file)
         if size != expected[name].size:
             raise _mismatch(file, f"{expected[name].size} bytes", f"{size} bytes", located)
     for name, digest in _hashes(located, found).items():
@@ -238,7 +250,7 @@ def _state(file: Path) -> list[int]:
 
 
 def _record(path: Path) -> FileRecord:
-    return FileRecord(path.stat().st_size, hash_of_file(path))
+    return FileRecord(size_of(path), hash_of_file(path))
 
 
 def _from(artefact: Path, path: Path) -> str:

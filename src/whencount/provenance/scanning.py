@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from whencount.errors import InputError
-from whencount.provenance.manifest import SUFFIX, locate, manifest_path
+from whencount.provenance.manifest import SUFFIX, entries_of, locate, manifest_path
 
 CONTENTS = "contents.json"
 """In the root of an imported archive: its members, and the artefacts left out of it."""
@@ -58,7 +58,7 @@ def scan(roots: Iterable[Path]) -> Scan:
 
 def _walk(folder: Path, found: Scan, members: frozenset[Path]) -> bool:
     """Add what is in `folder`; return whether there is a manifest in it."""
-    entries = {entry.name: entry for entry in os.scandir(folder)}
+    entries = {entry.name: entry for entry in entries_of(folder)}
     named = {name.removesuffix(SUFFIX) for name in entries if _is_manifest(name)}
     found.artefacts += [folder / name for name in named]
     strays: list[Path] = []
@@ -91,7 +91,7 @@ def _artefacts_in(folder: Path) -> list[Path]:
 
     A folder that holds a file is written whole, but for the few that hold single tables.
     """
-    entries = [Path(entry.path) for entry in os.scandir(folder) if not entry.name.startswith(".")]
+    entries = [Path(entry.path) for entry in entries_of(folder) if not entry.name.startswith(".")]
     if any(entry.is_file() for entry in entries) and folder.name not in _OF_TABLES:
         return [folder]
     return sorted(

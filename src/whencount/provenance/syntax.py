@@ -95,10 +95,36 @@ def with_helpers(function: ast.stmt, tree: ast.Module) -> list[ast.stmt]:
         node = waiting.pop()
         if id(node) not in needed:
             needed.add(id(node))
-            used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            used = _names_from_outside(node)
             names |= used
             waiting += [defined[name] for name in used if name in defined]
     return [_with_names(node, names) for node in tree.body if id(node) in needed]
+
+
+def _names_from_outside(node: ast.stmt) -> set[str]:
+    """The names in a statement that can mean one of its module.
+
+    An argument or variable of a function that is called like another command is not that command.
+    """
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return _names_in([node])
+    arguments = node.args
+    own = {one.arg for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    own |= {one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            own.add(part.id)
+        elif isinstance(part, ast.Import | ast.ImportFrom):
+            own |= {*names_bound(part)}
+        elif isinstance(part, ast.Global):
+            return _names_in([node])
+    return _names_in(node.body) - own | _names_in(
+        [*node.decorator_list, arguments, *([node.returns] if node.returns is not None else [])]
+    )
+
+
+def _names_in(nodes: Iterable[ast.AST]) -> set[str]:
+    return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _with_names(node: ast.stmt, names: set[str]) -> ast.stmt:

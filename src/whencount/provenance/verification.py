@@ -24,6 +24,7 @@ from whencount.provenance.manifest import (
     locate,
     manifest_path,
     read_manifest,
+    size_of,
 )
 from whencount.provenance.recording import rebuild_command
 from whencount.provenance.scanning import is_left_out, left_out, scan
@@ -189,7 +190,7 @@ class _Check:
             elif name not in manifest.files:
                 self.add(path, "extra file", "no such file", "one", artefact)
             else:
-                record, size = manifest.files[name], path.stat().st_size
+                record, size = manifest.files[name], size_of(path)
                 self.result.files += 1
                 self.result.bytes += size
                 if size != record.size:
