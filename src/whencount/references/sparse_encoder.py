@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
@@ -111,8 +112,9 @@ def encode_external(
         Path(collection) / ("documents.parquet" if side == "passage" else "queries.parquet")
     )
     part = texts[len(texts) * shard // shards : len(texts) * (shard + 1) // shards]
-    encoder = load_sparse_encoder(options, threads)
+    encoder = load_sparse_encoder(options)
     with (
+        _torch_threads(threads),
         atomic_directory(out) as folder,
         VectorsWriter(folder / representation, encoder.vocabulary_size) as writer,
     ):
@@ -188,7 +190,7 @@ class SparseTextEncoder:
 
 
 def load_sparse_encoder(
-    options: SparseEncoderSettings | Mapping[str, Any], threads: int = 1
+    options: SparseEncoderSettings | Mapping[str, Any],
 ) -> SparseTextEncoder:
     """Load a sparse encoder; code of the model's repository is never run.
 
@@ -203,14 +205,11 @@ def load_sparse_encoder(
             what = f"unknown key {unknown[0]!r}" if unknown else "no 'source'"
             raise InputError(f"sparse encoder: {what}; the keys are {sorted(known)}")
         options = SparseEncoderSettings(**options)
-    import torch
-
     from whencount.encoders import resolve_device
     from whencount.encoders.quiet import quiet_transformers
 
     device = resolve_device(options.device)
     half = options.precision == "fp16" or (options.precision == "auto" and device == "cuda")
-    torch.set_num_threads(threads)
     location = str(options.name if options.source == "hub" else options.path)
     if options.source == "folder" and not (
         (Path(location) / "modules.json").is_file() or (Path(location) / "config.json").is_file()
@@ -244,6 +243,18 @@ def load_sparse_encoder(
     model = model.half() if half else model.float()
     model.max_seq_length = min(model.max_seq_length or options.max_tokens, options.max_tokens)
     return SparseTextEncoder(options, model.eval())
+
+
+@contextmanager
+def _torch_threads(count: int) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _require_trained(model: Any, location: str, options: SparseEncoderSettings) -> None:
