@@ -107,6 +107,20 @@ def _read(paths: Iterator[Path]) -> list[str]:
     return [path.read_text() for path in sorted(paths)]
 
 
+def test_an_interrupt_cancels_the_jobs_that_wait_and_run(slurm: Loopback, tmp_path: Path) -> None:
+    head = subprocess.Popen(
+        command(tmp_path, "slow_ones"),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    )
+    wait_until(lambda: len(slurm.running()) == 2, "both jobs")
+    os.kill(head.pid, signal.SIGINT)
+    assert head.wait(timeout=60) != 0
+    wait_until(lambda: not slurm.running(), "the end of the jobs")
+    assert not list(tmp_path.glob("slow.*"))
+
+
 def test_a_kill_of_the_head_process_loses_nothing_and_hands_nothing_in_twice(
     slurm: Loopback, tmp_path: Path
 ) -> None:
@@ -166,10 +180,10 @@ def test_a_small_study_runs_on_slurm_and_equals_one_that_runs_here(
         "rule_encode_documents_wildcards_limit_0_2": 1,
         "rule_encode_documents_wildcards_limit_1_2": 1,
         "rule_encode_queries_wildcards_limit": 1,
-        "rule_score_limit_score": 0,
+        "rule_scores_limit_score": 0,
     }
     # Two scoring jobs in one: the memory and the core of one (two shards), the time of both.
-    assert jobs["rule_score_limit_score"] == {
+    assert jobs["rule_scores_limit_score"] == {
         "gpus": 0,
         "megabytes": 7000 + 2 * 1300,
         "minutes": 2 * (30 + 2 * 10),

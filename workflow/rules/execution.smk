@@ -7,6 +7,19 @@ from whencount import cluster
 # Where envs/link-package.sh finds this clone, also where Snakemake works in another folder.
 os.environ.setdefault("WHENCOUNT_SOURCE", str(workflow.basedir))
 
+# On a cluster starting a job costs more than a small score, so those of one collection go together,
+# as many as `group-components: small_scores` of cluster/config.yaml says.
+LARGEST_GROUPED = 4  # shards
+
+
+def group_of_scores(collection):
+    if SHARDS[CORPUS[collection]] > LARGEST_GROUPED:
+        return None
+    name = f"scores_{collection}"
+    # Snakemake notes this itself where a group is text with wildcards, but not for a function.
+    workflow.parent_groupids[name] = "small_scores"
+    return name
+
 
 onstart:
     if workflow.executor_plugin.name == "slurm":
