@@ -26,7 +26,8 @@ from whencount.reports.style import REFERENCE_NAMES
 from whencount.wording import capital, joined, number, percent, plural, signed
 
 _STYLES = {AGREES: "passed", DISAGREES: "failed", CANNOT_TELL: "untold"}
-NOT_COMPUTED = "<p>This run has no such table.</p>"
+_NOT_PREDICTED = "<p>This run predicted nothing.</p>"
+_NOT_DECIDED = "<p>This run has no pseudo-labels to decide by.</p>"
 
 
 def in_short(claims: Sequence[Claim]) -> str:
@@ -93,7 +94,7 @@ def claims_table(claims: Sequence[Claim]) -> Table:
 def predictors(table: pd.DataFrame | None) -> Table:
     """What the predictors came to, a sentence per axis."""
     if table is None or len(table) == 0:
-        return Table(NOT_COMPUTED)
+        return Table(_NOT_PREDICTED)
     return _listed(predictors_in_words(table))
 
 
@@ -156,7 +157,7 @@ def signs(table: pd.DataFrame | None, axis: str = "corpus") -> Table | None:
 def decisions(table: pd.DataFrame | None) -> Table:
     """What the decision rule came to, a sentence per reference."""
     if table is None or len(table) == 0:
-        return Table(NOT_COMPUTED)
+        return Table(_NOT_DECIDED)
     return _listed(decisions_in_words(table))
 
 

@@ -53,7 +53,7 @@ def in_words(table: pd.DataFrame) -> list[str]:
             if kind in verdicts
         ]
         text = (
-            f"Of the {plural(len(lines), 'test')} registered as {registration!r}, {joined(counts)}."
+            f"Of the {plural(len(lines), 'test')} of the file {registration!r}, {joined(counts)}."
         )
         failed = list(dict.fromkeys(_label(line) for _, line in lines.iterrows() if _fails(line)))
         if failed:

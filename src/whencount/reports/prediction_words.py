@@ -109,7 +109,7 @@ def predictors_in_words(predictors: pd.DataFrame) -> list[str]:
             )
         if useless:
             text += ("; " if useful else "") + (
-                f"nothing predicts {joined(useless)} better than its mean"
+                f"nothing predicts {joined(useless)} better than a mean does"
             )
         text += "."
         signs = [one for one in best if not math.isnan(one.sign_accuracy - one.majority_accuracy)]
