@@ -18,6 +18,7 @@ rule significance:
         mem_mb=8000,
         runtime=60,
     params:
+        code=code_of("significance"),
         options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
     message:
         "bootstrapping the gains of the {STUDY[statistics][family]} family"
@@ -42,6 +43,7 @@ rule shares:
         mem_mb=2000,
         runtime=20,
     params:
+        code=code_of("shares"),
         options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
     message:
         "sharing the gain out among the three switches"
@@ -73,6 +75,7 @@ rule reference_quality:
         mem_mb=4000,
         runtime=30,
     params:
+        code=code_of("reference-quality"),
         collections=as_json(
             {
                 collection: f"{RESULTS}/collections/{collection}"
@@ -105,6 +108,7 @@ rule predictors:
         mem_mb=4000,
         runtime=120,
     params:
+        code=code_of("predictors"),
         options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
     message:
         "predicting from what an index shows without labels"
@@ -139,6 +143,7 @@ if HYPOTHESES:
             mem_mb=2000,
             runtime=30,
         params:
+            code=code_of("hypotheses"),
             options=as_json({**STUDY["statistics"], "seed": STUDY["seed"]}),
         message:
             "testing the registered hypotheses"

@@ -18,6 +18,7 @@ rule fit_states:
         runtime=240,
         gpu=1,
     params:
+        code=code_of("fit-states"),
         encoder=as_json(STUDY["encoder"]),
         options=as_json(
             {key: value for key, value in STUDY["fit"].items() if key != "text"}
@@ -49,6 +50,7 @@ rule fit_basis:
         runtime=240,
         gpu=lambda wildcards: int(wildcards.basis == "sae"),
     params:
+        code=code_of("fit-basis"),
         options=lambda wildcards: as_json(STUDY["bases"][wildcards.basis]),
     message:
         "fitting {wildcards.basis} on {wildcards.granularity} states, seed {wildcards.seed}"
@@ -76,6 +78,7 @@ rule share_dictionary:
         mem_mb=16000,
         runtime=60,
     params:
+        code=code_of("fit-basis"),
         options=lambda wildcards: as_json(STUDY["bases"][wildcards.basis]),
     message:
         "scaling the token dictionary of {wildcards.basis} for {wildcards.granularity} vectors"

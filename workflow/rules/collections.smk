@@ -17,6 +17,7 @@ rule collection:
         mem_mb=4000,
         runtime=240,
     params:
+        code=code_of("collection"),
         source=lambda wildcards: as_json(source_of(wildcards.collection)),
         borrow=lambda wildcards, input: (
             f"--corpus {input.corpus}" if input.corpus else ""
@@ -42,6 +43,7 @@ rule fit_text:
         mem_mb=4000,
         runtime=120,
     params:
+        code=code_of("fit-text"),
         source=as_json(STUDY["fit"]["text"]),
         seed=STUDY["seed"],
     message:

@@ -9,6 +9,7 @@ from whencount import config as configuration
 from whencount import grid
 from whencount.environment import put_own_commands_first
 from whencount.errors import InputError
+from whencount.provenance import stage_hash
 
 put_own_commands_first()
 
@@ -74,6 +75,14 @@ wildcard_constraints:
     seed="[0-9]+",
     shard="[0-9]+",
     shards="[0-9]+",
+
+
+NOTEBOOKS = Path(workflow.basedir) / "workflow" / "notebooks"
+
+
+def code_of(stage, notebook=None):
+    """The hash of the code that a step runs, so that a changed library is a changed param."""
+    return stage_hash(stage, notebook)
 
 
 def as_json(value):

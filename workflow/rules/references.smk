@@ -18,6 +18,7 @@ rule bm25:
         mem_mb=16000,
         runtime=240,
     params:
+        code=code_of("bm25"),
         k1=STUDY["references"].get("bm25", {}).get("k1", 1.2),
         b=STUDY["references"].get("bm25", {}).get("b", 0.75),
         depth=STUDY["search"]["depth"],
@@ -47,6 +48,7 @@ rule dense:
         mem_mb=16000,
         runtime=120,
     params:
+        code=code_of("dense"),
         depth=STUDY["search"]["depth"],
     message:
         "ranking {wildcards.collection} by the dense encoder"
@@ -76,6 +78,7 @@ rule rrf:
         mem_mb=8000,
         runtime=60,
     params:
+        code=code_of("rrf"),
         k=STUDY["references"].get("rrf", {}).get("k", 60),
         depth=STUDY["references"].get("rrf", {}).get("depth", 100),
     message:
@@ -114,6 +117,7 @@ if EXTERNAL:
             ),
             runtime=240,
         params:
+            code=code_of("external-run"),
             depth=STUDY["search"]["depth"],
         message:
             "ranking {wildcards.collection} by the inner product of {wildcards.external}"

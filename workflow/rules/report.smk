@@ -37,7 +37,7 @@ TABLE_OPTIONS = " ".join(f"--{name} {{input.{name}}}" for name in REPORT_TABLES)
 rule retrieval_report:
     input:
         **REPORT_TABLES,
-        notebook=Path(workflow.basedir) / "workflow" / "notebooks" / "retrieval.ipynb",
+        notebook=NOTEBOOKS / "retrieval.ipynb",
         hypothesis_files=HYPOTHESES,
     output:
         page=report(
@@ -57,6 +57,7 @@ rule retrieval_report:
         mem_mb=4000,
         runtime=30,
     params:
+        code=code_of("report", NOTEBOOKS / "retrieval.ipynb"),
         settings=as_json(REPORT_SETTINGS),
     message:
         "drawing {output.page}"
@@ -69,7 +70,7 @@ rule retrieval_report:
 rule hypotheses_report:
     input:
         **REPORT_TABLES,
-        notebook=Path(workflow.basedir) / "workflow" / "notebooks" / "hypotheses.ipynb",
+        notebook=NOTEBOOKS / "hypotheses.ipynb",
         hypothesis_files=HYPOTHESES,
     output:
         page=report(
@@ -89,6 +90,7 @@ rule hypotheses_report:
         mem_mb=4000,
         runtime=30,
     params:
+        code=code_of("report", NOTEBOOKS / "hypotheses.ipynb"),
         settings=as_json(REPORT_SETTINGS),
     message:
         "drawing {output.page}"
@@ -115,6 +117,7 @@ rule part_pages:
         mem_mb=4000,
         runtime=30,
     params:
+        code=code_of("pages"),
         settings=as_json(REPORT_SETTINGS),
     message:
         "drawing a page per representation and per collection"

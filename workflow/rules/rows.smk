@@ -18,6 +18,8 @@ rule score:
         f"{RESULTS}/logs/score/{{representation}}.{{collection}}.seed{{seed}}.log",
     benchmark:
         f"{RESULTS}/benchmarks/score/{{representation}}.{{collection}}.seed{{seed}}.tsv"
+    group:
+        lambda wildcards: group_of_scores(wildcards.collection)
     conda:
         "../../envs/search.yaml"
     threads: 1
@@ -28,6 +30,7 @@ rule score:
         ),
         runtime=240,
     params:
+        code=code_of("score"),
         cells=cells_of,
         corpus=lambda wildcards: CORPUS[wildcards.collection],
         references=lambda wildcards: as_json(pseudo_labels(wildcards.collection)),
@@ -61,6 +64,7 @@ rule collect:
         mem_mb=2000,
         runtime=20,
     params:
+        code=code_of("collect"),
         grid=as_json(
             {
                 "bases": sorted(STUDY["bases"]),

@@ -21,6 +21,7 @@ rule encode_documents:
         runtime=720,
         gpu=1,
     params:
+        code=code_of("encode"),
         encoder=as_json(STUDY["encoder"]),
         representations=lambda wildcards: as_json(
             representations_of_corpus(wildcards.corpus)
@@ -56,6 +57,7 @@ rule encode_queries:
         runtime=120,
         gpu=1,
     params:
+        code=code_of("encode"),
         encoder=as_json(STUDY["encoder"]),
         representations=lambda wildcards: as_json(
             representations_of([wildcards.collection])
@@ -89,6 +91,7 @@ rule encode_external_documents:
         runtime=720,
         gpu=1,
     params:
+        code=code_of("encode-external"),
         encoder=lambda wildcards: as_json(EXTERNAL[wildcards.external]),
         maximum_stored=lambda wildcards: maximum_stored(wildcards.corpus),
     message:
@@ -118,6 +121,7 @@ rule encode_external_queries:
         runtime=120,
         gpu=1,
     params:
+        code=code_of("encode-external"),
         encoder=lambda wildcards: as_json(EXTERNAL[wildcards.external]),
         maximum_stored=lambda wildcards: maximum_stored(wildcards.collection),
     message:

@@ -7,14 +7,34 @@ from typing import Any
 
 import click
 
-from whencount.cli.stages.options import FILE, JSON, held_threads, write_table
+from whencount.cli.stages.options import (
+    JSON,
+    JSON_PATHS,
+    OUTSIDE,
+    READS,
+    WRITES,
+    StageCommand,
+    held_threads,
+    write_table,
+)
 
 
-@click.command()
-@click.option("--rows", type=FILE, required=True)
+def _statistics(given: dict[str, Any]) -> dict[str, Any]:
+    options = dict(given["options"])
+    return {"seed": options.pop("seed"), "statistics": options}
+
+
+def _registrations(given: dict[str, Any]) -> list[Path]:
+    from whencount.registration import record_path
+
+    return [record for file in given["files"] if (record := record_path(file)).exists()]
+
+
+@click.command(cls=StageCommand, concerns=_statistics)
+@click.option("--rows", type=READS, required=True)
 @click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
-@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
-@click.argument("per_query", type=FILE, nargs=-1, required=True)
+@click.option("--out", type=WRITES, required=True, help="Parquet table to write.")
+@click.argument("per_query", type=READS, nargs=-1, required=True)
 def significance(
     rows: Path, options: dict[str, Any], out: Path, per_query: tuple[Path, ...]
 ) -> None:
@@ -39,10 +59,10 @@ def significance(
     write_table(result, out)
 
 
-@click.command()
-@click.option("--rows", type=FILE, required=True)
+@click.command(cls=StageCommand, concerns=_statistics)
+@click.option("--rows", type=READS, required=True)
 @click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
-@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
+@click.option("--out", type=WRITES, required=True, help="Parquet table to write.")
 def shares(rows: Path, options: dict[str, Any], out: Path) -> None:
     """Share the gain out among the three switches, with intervals."""
     from whencount import attribution
@@ -55,10 +75,10 @@ def shares(rows: Path, options: dict[str, Any], out: Path) -> None:
     )
 
 
-@click.command("reference-quality")
-@click.option("--collections", type=JSON, required=True, help='{"name": "prepared folder"}')
-@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
-@click.argument("runs", type=FILE, nargs=-1, required=True)
+@click.command("reference-quality", cls=StageCommand)
+@click.option("--collections", type=JSON_PATHS, required=True, help='{"name": "prepared folder"}')
+@click.option("--out", type=WRITES, required=True, help="Parquet table to write.")
+@click.argument("runs", type=READS, nargs=-1, required=True)
 def reference_quality(collections: dict[str, str], out: Path, runs: tuple[Path, ...]) -> None:
     """Measure the references; a run is called `REFERENCE.COLLECTION.parquet`."""
     from whencount import references
@@ -68,13 +88,13 @@ def reference_quality(collections: dict[str, str], out: Path, runs: tuple[Path, 
     write_table(references.quality(runs, prepared), out)
 
 
-@click.command()
-@click.option("--rows", type=FILE, required=True)
+@click.command(cls=StageCommand, concerns=_statistics)
+@click.option("--rows", type=READS, required=True)
 @click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
-@click.option("--predictors", "scores", type=FILE, required=True, help="Parquet table to write.")
-@click.option("--predictions", type=FILE, required=True, help="Parquet table to write.")
-@click.option("--decisions", type=FILE, required=True, help="Parquet table to write.")
-@click.option("--notes", type=FILE, required=True, help="JSON list to write: what was left out.")
+@click.option("--predictors", "scores", type=WRITES, required=True, help="Parquet table to write.")
+@click.option("--predictions", type=WRITES, required=True, help="Parquet table to write.")
+@click.option("--decisions", type=WRITES, required=True, help="Parquet table to write.")
+@click.option("--notes", type=WRITES, required=True, help="JSON list to write: what was left out.")
 @click.option("--threads", type=int, required=True)
 def predictors(
     rows: Path,
@@ -106,11 +126,11 @@ def predictors(
         write_table(found.predictors, scores)
 
 
-@click.command()
-@click.option("--rows", type=FILE, required=True)
+@click.command(cls=StageCommand, concerns=_statistics, sources=_registrations)
+@click.option("--rows", type=READS, required=True)
 @click.option("--options", type=JSON, required=True, help="The statistics of the config, seed too.")
-@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
-@click.argument("files", type=FILE, nargs=-1, required=True)
+@click.option("--out", type=WRITES, required=True, help="Parquet table to write.")
+@click.argument("files", type=OUTSIDE, nargs=-1, required=True)
 def hypotheses(rows: Path, options: dict[str, Any], out: Path, files: tuple[Path, ...]) -> None:
     """Test the hypotheses of files, each with its registration where there is one beside it."""
     import pandas as pd

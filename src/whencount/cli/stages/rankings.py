@@ -7,16 +7,42 @@ from typing import Any
 
 import click
 
-from whencount.cli.stages.options import FILE, JSON, JSON_LIST, held_threads, write_table
+from whencount.cli.stages.options import (
+    JSON,
+    JSON_LIST,
+    JSON_PATHS,
+    READS,
+    WRITES,
+    StageCommand,
+    checkpoint_key,
+    held_threads,
+    write_table,
+)
 
 
-@click.command()
-@click.option("--collection", type=FILE, required=True)
+def _vectors(given: dict[str, Any], part: str) -> list[Path]:
+    """The part of every folder of vectors that a step reads, and its collection."""
+    folders = [*given["documents"], given["queries"]]
+    return [*(folder / part for folder in folders), given["collection"]]
+
+
+def _vectors_of(given: dict[str, Any]) -> list[Path]:
+    return _vectors(given, f"{given['representation']}.seed{given.get('seed', 0)}")
+
+
+@click.command(
+    cls=StageCommand,
+    concerns=lambda given: {
+        "references.bm25": {"k1": given["k1"], "b": given["b"]},
+        "search.depth": given["depth"],
+    },
+)
+@click.option("--collection", type=READS, required=True)
 @click.option("--k1", type=float, required=True)
 @click.option("--b", type=float, required=True)
 @click.option("--depth", type=int, required=True)
 @click.option("--threads", type=int, required=True)
-@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
+@click.option("--out", type=WRITES, required=True, help="Parquet run to write.")
 def bm25(collection: Path, k1: float, b: float, depth: int, threads: int, out: Path) -> None:
     """Rank a collection by text BM25."""
     with held_threads(threads):
@@ -29,13 +55,17 @@ def bm25(collection: Path, k1: float, b: float, depth: int, threads: int, out: P
         references.write_run(run, prepared, out)
 
 
-@click.command()
-@click.option("--queries", type=FILE, required=True)
-@click.option("--collection", type=FILE, required=True)
+@click.command(
+    cls=StageCommand,
+    concerns=lambda given: {"search.depth": given["depth"]},
+    reads=lambda given: _vectors(given, "states.npy"),
+)
+@click.option("--queries", type=READS, required=True)
+@click.option("--collection", type=READS, required=True)
 @click.option("--depth", type=int, required=True)
 @click.option("--threads", type=int, required=True)
-@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
-@click.argument("documents", type=FILE, nargs=-1, required=True)
+@click.option("--out", type=WRITES, required=True, help="Parquet run to write.")
+@click.argument("documents", type=READS, nargs=-1, required=True)
 def dense(
     documents: tuple[Path, ...],
     queries: Path,
@@ -58,12 +88,15 @@ def dense(
         references.write_run(run, prepared, out)
 
 
-@click.command()
-@click.option("--collection", type=FILE, required=True)
+@click.command(
+    cls=StageCommand,
+    concerns=lambda given: {"references.rrf": {"k": given["k"], "depth": given["depth"]}},
+)
+@click.option("--collection", type=READS, required=True)
 @click.option("--k", type=int, required=True, help="Of 1 / (k + rank).")
 @click.option("--depth", type=int, required=True, help="Documents that count, and that remain.")
-@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
-@click.argument("runs", type=FILE, nargs=-1, required=True)
+@click.option("--out", type=WRITES, required=True, help="Parquet run to write.")
+@click.argument("runs", type=READS, nargs=-1, required=True)
 def rrf(collection: Path, k: int, depth: int, out: Path, runs: tuple[Path, ...]) -> None:
     """Fuse the rankings of references by reciprocal rank."""
     from whencount import references
@@ -76,14 +109,19 @@ def rrf(collection: Path, k: int, depth: int, out: Path, runs: tuple[Path, ...])
     references.write_run(fusion, prepared, out)
 
 
-@click.command("external-run")
+@click.command(
+    "external-run",
+    cls=StageCommand,
+    concerns=lambda given: {"search.depth": given["depth"]},
+    reads=_vectors_of,
+)
 @click.option("--representation", required=True, help="splade_external, say.")
-@click.option("--queries", type=FILE, required=True)
-@click.option("--collection", type=FILE, required=True)
+@click.option("--queries", type=READS, required=True)
+@click.option("--collection", type=READS, required=True)
 @click.option("--depth", type=int, required=True)
 @click.option("--threads", type=int, required=True)
-@click.option("--out", type=FILE, required=True, help="Parquet run to write.")
-@click.argument("documents", type=FILE, nargs=-1, required=True)
+@click.option("--out", type=WRITES, required=True, help="Parquet run to write.")
+@click.argument("documents", type=READS, nargs=-1, required=True)
 def external_run(
     representation: str,
     documents: tuple[Path, ...],
@@ -116,21 +154,29 @@ def external_run(
         references.write_run(run, prepared, out)
 
 
-@click.command()
+@click.command(
+    cls=StageCommand,
+    concerns=lambda given: {
+        "seed": given["study_seed"],
+        "search.depth": given["depth"],
+        "cells": given["cells"],
+    },
+    reads=lambda given: [*_vectors_of(given), *map(Path, given["references"].values())],
+)
 @click.option("--representation", required=True)
 @click.option("--collection-name", required=True)
 @click.option("--corpus", required=True, help="The collection whose documents it has.")
-@click.option("--references", type=JSON, default="{}", help='{"bm25": "its run", ...}')
+@click.option("--references", type=JSON_PATHS, default="{}", help='{"bm25": "its run", ...}')
 @click.option("--seed", type=int, required=True)
-@click.option("--queries", type=FILE, required=True)
-@click.option("--collection", type=FILE, required=True)
+@click.option("--queries", type=READS, required=True)
+@click.option("--collection", type=READS, required=True)
 @click.option("--cells", type=JSON_LIST, required=True, help="[[budget, k1, b, control], ...]")
 @click.option("--depth", type=int, required=True)
 @click.option("--study-seed", type=int, required=True)
 @click.option("--threads", type=int, required=True)
-@click.option("--rows", type=FILE, required=True, help="Parquet table to write.")
-@click.option("--per-query", type=FILE, required=True, help="Parquet table to write.")
-@click.argument("documents", type=FILE, nargs=-1, required=True)
+@click.option("--rows", type=WRITES, required=True, help="Parquet table to write.")
+@click.option("--per-query", type=WRITES, required=True, help="Parquet table to write.")
+@click.argument("documents", type=READS, nargs=-1, required=True)
 def score(
     representation: str,
     collection_name: str,
@@ -151,7 +197,7 @@ def score(
     with held_threads(threads):
         from whencount import rows as library
         from whencount.cells import derived_seed, score_cells
-        from whencount.checkpoints import digest_of, parts_of
+        from whencount.checkpoints import parts_of
         from whencount.collections import load_prepared
         from whencount.grid import Cell, Job
         from whencount.measures import Judgements
@@ -164,14 +210,17 @@ def score(
         judgements = Judgements.from_qrels(
             prepared.qrels, prepared.query_ids, prepared.document_ids
         )
-        key = {
-            "vectors": [digest_of(folder / name / "meta.json") for folder in (*documents, queries)],
-            "collection": digest_of(collection / "collection.json"),
-            "references": {label: digest_of(path) for label, path in sorted(references.items())},
-            "cells": cells,
-            "depth": depth,
-            "seed": [study_seed, seed],
-        }
+        key = checkpoint_key(
+            "score",
+            [
+                *(folder / name for folder in (*documents, queries)),
+                collection,
+                *references.values(),
+            ],
+            cells=cells,
+            depth=depth,
+            seed=[study_seed, seed],
+        )
         with parts_of(rows, key) as parts:
             results = score_cells(
                 [SparseVectors.load(folder / name) for folder in documents],
@@ -194,10 +243,10 @@ def score(
             write_table(table, rows)
 
 
-@click.command()
+@click.command(cls=StageCommand, concerns=lambda given: {"families": given["grid"]["families"]})
 @click.option("--grid", type=JSON, required=True, help="What the families are, as in the config.")
-@click.option("--out", type=FILE, required=True, help="Parquet table to write.")
-@click.argument("tables", type=FILE, nargs=-1, required=True)
+@click.option("--out", type=WRITES, required=True, help="Parquet table to write.")
+@click.argument("tables", type=READS, nargs=-1, required=True)
 def collect(grid: dict[str, Any], out: Path, tables: tuple[Path, ...]) -> None:
     """Gather the rows of all jobs in one table."""
     from whencount import rows
