@@ -6,6 +6,7 @@ follow from them, and features and pseudo-labels show them through noise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -23,6 +24,7 @@ from whencount.scoring import CONFIGURATIONS
 
 BASES = ("identity", "gaussian", "pca", "kmeans", "pq", "rq", "sae")
 ON = np.array([[int(bit) for bit in str(configuration)] for configuration in CONFIGURATIONS])
+LABEL = re.compile(r"(q|expected_|tie_share_)[01]{3}|main_effect_.+|shapley_.+")
 SAME_CORPUS = {"dl19": "msmarco", "dl20": "msmarco"}
 
 
@@ -74,6 +76,21 @@ def prediction_rows(
         frame[f"expected_{configuration}"] = frame[f"q{configuration}"]
         frame[f"tie_share_{configuration}"] = 0.0
     return frame
+
+
+def labels(rows: pd.DataFrame) -> list[str]:
+    others = ("gain", "margin", "collection_gain")
+    return [name for name in rows.columns if LABEL.fullmatch(name) or name in others]
+
+
+def permuted(rows: pd.DataFrame, chosen: pd.Series, seed: int = 1) -> pd.DataFrame:
+    """The rows with all labels of the chosen ones dealt out anew among them."""
+    columns = labels(rows)
+    result = rows.copy()
+    order = np.random.default_rng(seed).permutation(int(chosen.sum()))
+    result.loc[chosen, columns] = rows.loc[chosen, columns].to_numpy()[order]
+    assert not result[columns].equals(rows[columns])
+    return result
 
 
 def _seen(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from prediction_rows import prediction_rows
-from study_tables import ROOT, SCHEMA
+from prediction_rows import permuted, prediction_rows
+from study_tables import ROOT
 
-from whencount import attribution
-from whencount.config import load
 from whencount.diagnostics import PRIMARY, TIER_1, TIER_2
 from whencount.errors import InputError
-from whencount.grid import BASIS_FAMILIES, expand
+from whencount.grid import BASIS_FAMILIES
 from whencount.prediction import (
     DECISION_COLUMNS,
     DEFAULT_ALPHA,
@@ -30,13 +27,12 @@ from whencount.prediction import (
     predict,
     study,
 )
-from whencount.prediction.axes import candidates, design
+from whencount.prediction.axes import candidates
 from whencount.prediction.targets import FEW_SWITCHES, UNDEFINED
 from whencount.ranking_diagnostics import TIER_3
-from whencount.rows import CELL_KEYS, row_keys
+from whencount.rows import CELL_KEYS
 
 KEYS = list(CELL_KEYS)
-LABEL = re.compile(r"(q|expected_|tie_share_)[01]{3}|main_effect_.+|shapley_.+")
 SMALL = ("identity", "pca", "kmeans", "pq", "sae")
 """All four families, so that everything can be held out."""
 
@@ -69,71 +65,8 @@ def both(few: pd.DataFrame) -> PredictionResult:
     return predict(few, seed=0)
 
 
-def labels(rows: pd.DataFrame) -> list[str]:
-    others = ("gain", "margin", "collection_gain")
-    return [name for name in rows.columns if LABEL.fullmatch(name) or name in others]
-
-
-def permuted(rows: pd.DataFrame, chosen: pd.Series, seed: int = 1) -> pd.DataFrame:
-    """The rows with all labels of the chosen ones dealt out anew among them."""
-    columns = labels(rows)
-    result = rows.copy()
-    order = np.random.default_rng(seed).permutation(int(chosen.sum()))
-    result.loc[chosen, columns] = rows.loc[chosen, columns].to_numpy()[order]
-    assert not result[columns].equals(rows[columns])
-    return result
-
-
 def primary(rows: pd.DataFrame) -> pd.Series:
     return rows["families"].str.contains("primary")
-
-
-# Features
-
-
-def test_no_feature_is_made_of_a_label(rows: pd.DataFrame) -> None:
-    before = feature_tiers(rows).features
-    after = feature_tiers(permuted(rows, pd.Series(True, index=rows.index))).features
-    without = feature_tiers(rows.drop(columns=labels(rows))).features
-    plain = ["registered", "frequency", "index", "rankings"]
-    assert list(before) == [*plain, "pseudo_bm25", "pseudo_dense"]
-    for tier, frame in before.items():
-        pd.testing.assert_frame_equal(frame, after[tier])
-        pd.testing.assert_frame_equal(frame, without[tier])
-
-
-def test_tiers_are_cumulative(rows: pd.DataFrame) -> None:
-    tiers = {name: set(frame.columns) for name, frame in feature_tiers(rows).features.items()}
-    assert tiers["registered"] == set(PRIMARY)
-    names = ["registered", "frequency", "index", "rankings", "pseudo_bm25"]
-    for smaller, larger in pairwise(names):
-        assert tiers[smaller] < tiers[larger]
-    assert [len(tiers[name]) for name in names] == [3, 6, 12, 31, 37]
-    assert not any("dense" in name for name in tiers["pseudo_bm25"])
-
-
-def test_pseudo_features_are_the_targets_of_the_pseudo_labels(rows: pd.DataFrame) -> None:
-    renamed = pd.DataFrame(
-        {name: rows[name.replace("q", "pseudo_dense_")] for name in attribution.QUALITY_COLUMNS}
-    )
-    expected = attribution.targets(renamed)
-    features = feature_tiers(rows).features["pseudo_dense"]
-    for name in ("shapley_idf", "shapley_saturation", "shapley_length", "collection_gain"):
-        np.testing.assert_array_equal(features[f"pseudo_dense_{name}"], expected[name])
-    for bits in ("000", "111"):
-        np.testing.assert_array_equal(
-            features[f"pseudo_dense_q{bits}"], rows[f"pseudo_dense_{bits}"]
-        )
-
-
-def test_a_tier_without_its_columns_is_left_out_and_named(rows: pd.DataFrame) -> None:
-    tiers = feature_tiers(rows.drop(columns=["peak_ratio", "pseudo_dense_011"]))
-    assert list(tiers.features) == ["registered", "frequency"]
-    assert tiers.notes == (
-        "Predictors index are left out: the rows have no column peak_ratio.",
-        "Predictors rankings are left out: the rows have no column peak_ratio.",
-        "Predictors pseudo_bm25 are left out: they include rankings.",
-    )
 
 
 # Leakage
@@ -233,29 +166,6 @@ def _ridges(rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> list[tuple[s
     return fitted
 
 
-def test_no_group_stands_on_both_sides_of_a_fit(rows: pd.DataFrame) -> None:
-    table = candidates(rows).reset_index(drop=True)
-    plan = design(table, "primary")
-    fits = plan.fits(np.ones(len(table), dtype=bool))
-    folds = [(held.axis, held.fold) for fit in fits for held in fit.held]
-    assert folds == [
-        *(("family", name) for name in ("clustered", "learned", "linear", "quantised")),
-        *(("corpus", name) for name in ("fiqa", "limit", "msmarco", "scifact")),
-        *((axis, "primary") for axis in ("parameters", "budgets", "seeds")),
-    ]
-    for fit in fits:
-        for held in fit.held:
-            assert not set(fit.train) & set(held.positions)
-            if held.axis in ("family", "corpus"):
-                names = plan.family if held.axis == "family" else plan.corpus
-                assert set(names[held.positions]) == {held.fold}
-                assert held.fold not in set(names[fit.train])
-                assert list(fit.groups) == list(names[fit.train])
-                assert set(fit.train) | set(held.positions) == set(plan.primary)
-            else:
-                assert list(fit.groups) == list(plan.corpus[plan.primary])
-
-
 def test_collections_that_share_a_corpus_are_held_out_together(ridge: PredictionResult) -> None:
     table = ridge.predictions
     fold = table[(table["axis"] == "corpus") & (table["fold"] == "msmarco")]
@@ -263,28 +173,6 @@ def test_collections_that_share_a_corpus_are_held_out_together(ridge: Prediction
 
 
 # Axes
-
-
-def test_the_full_configuration_has_the_published_axes() -> None:
-    """Study, section 4: 140 primary rows on the ten, 560, 322 and 100 others."""
-    config = load(ROOT / "configs" / "full.yaml", SCHEMA)
-    table = pd.DataFrame(
-        [
-            row_keys(job, cell) | {"families": " ".join(families)}
-            for job, cells in expand(config).items()
-            for cell, families in cells.items()
-        ]
-    )
-    ten = config["statistics"]["collections"]
-    plan = design(candidates(table, ten).reset_index(drop=True), "primary")
-    assert len(plan.primary) == 140
-    assert {axis: len(positions) for axis, positions in plan.others.items()} == {
-        "parameters": 560,
-        "budgets": 322,
-        "seeds": 100,
-    }
-    assert plan.notes == ()
-    assert len(design(candidates(table).reset_index(drop=True), "primary").primary) == 182
 
 
 def test_controls_and_shared_dictionaries_take_no_part(rows: pd.DataFrame) -> None:

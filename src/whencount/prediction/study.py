@@ -95,7 +95,7 @@ def predict(
     tiers = feature_tiers(rows)
     table = _Table(rows, plan)
     work = [(target, tier) for target in targets for tier in tiers.features]
-    for name, tier in progress(work, len(work), "fitting predictors", "set"):
+    for name, tier in progress(work, len(work), "fitting predictors", "set") if work else ():
         matrix = tiers.features[tier].to_numpy(dtype=np.float64)
         fits = plan.fits(targets[name].usable)
         for model in models:
