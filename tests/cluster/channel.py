@@ -1,5 +1,7 @@
 """A conda channel made of what is installed here, and a stand-in for the `conda` command over it.
 
+    python tests/cluster/channel.py FOLDER       write the channel
+
 Neither conda nor a public channel is needed. A package of the channel holds links to the files of
 one installed distribution and depends on what that distribution declares, so an environment made
 from it sees that and nothing else. Solving and installing are done by rattler, as pixi does.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
 import sys
 import tarfile
@@ -164,5 +167,17 @@ def main(arguments: list[str], folder: Path, channel: Path) -> None:
             file = Path(options[options.index("--file") + 1])
             prefix = Path(options[options.index("--prefix") + 1])
             asyncio.run(create(channel, file, prefix, folder / "cache"))
+            _end()
         case _:
             sys.exit(f"the stand-in for conda knows no {' '.join(arguments)}")
+
+
+def _end() -> None:
+    """End at once: threads of rattler that are still there when Python ends can crash it."""
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    build_channel(Path(sys.argv[1]))
+    _end()

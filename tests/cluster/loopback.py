@@ -33,6 +33,8 @@ PACKAGES = {"slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-clien
 NODES = 2
 GPUS = 4
 SECONDS_TO_START = 30
+# Has the kernel end a daemon when these tests are killed.
+WITH_PARENT = ["setpriv", "--pdeathsig", "TERM"]
 
 
 class UnavailableError(RuntimeError):
@@ -130,7 +132,10 @@ def _run() -> Iterator[Loopback]:
             with (folder / f"{command[0]}.out").open("ab") as output:
                 daemons.append(
                     subprocess.Popen(
-                        command, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+                        [*WITH_PARENT, *command],
+                        stdout=output,
+                        stderr=output,
+                        stdin=subprocess.DEVNULL,
                     )
                 )
         _wait_until_idle(folder, daemons)
