@@ -15,7 +15,8 @@ from study_tables import ALPHA, DRAWS, ROOT, StudyTables, study_tables
 
 from whencount import reports
 from whencount.errors import InputError
-from whencount.reports import figures, pieces, sweeps
+from whencount.reports import agreement_pieces, figures, pieces, sweeps
+from whencount.reports import prediction_figures as foresight
 from whencount.reports.drawing import Drawing, Gallery
 
 NOTEBOOK = ROOT / "workflow" / "notebooks" / "retrieval.ipynb"
@@ -127,6 +128,7 @@ def test_every_section_and_figure_is_on_the_page(report: Rendered) -> None:
     anchors = {attrs.get("id") for tag, attrs in elements.tags if tag == "h2"}
     linked = {str(attrs["href"]) for tag, attrs in elements.tags if tag == "a"}
     assert {f"#{anchor}" for anchor in anchors} == {one for one in linked if one.startswith("#")}
+    assert "hypotheses.html" in linked
     assert "Saturation carries the largest share" in report.text
     assert "made-up" in report.text
 
@@ -271,6 +273,45 @@ def test_figures_stand_up_to_rows_without_any_difference(tables: StudyTables) ->
     assert "not defined" in figures.saturation(same)._repr_html_()
     undefined = tables.shares.assign(share=float("nan"), low=float("nan"), high=float("nan"))
     assert "all rows (42)" in figures.shares(undefined)._repr_html_()
+
+
+def test_tables_without_a_line_leave_their_sections_empty(tables: StudyTables) -> None:
+    none, nothing = tables.predictors.iloc[:0], tables.predictions.iloc[:0]
+    for absent in (None, none):
+        assert foresight.tiers(absent) is None
+        assert foresight.predicted(nothing, absent) is None
+        assert agreement_pieces.held_out(absent, {}) is None
+        assert agreement_pieces.signs(absent) is None
+        assert "predicted nothing" in agreement_pieces.predictors(absent).markup
+    assert foresight.decisions(tables.decisions.iloc[:0]) is None
+    assert agreement_pieces.decision_table(None, {}) is None
+    assert "no pseudo-labels" in agreement_pieces.decisions(None).markup
+    bare = tables.reported.drop(columns="disruption_idf")
+    assert foresight.disruption(bare) is None
+
+
+def test_what_predicts_best_is_said_with_its_score_and_the_majority(tables: StudyTables) -> None:
+    lines = tables.predictors
+    keys = (lines["target"] == "length") & (lines["axis"] == "corpus") & (lines["model"] == "ridge")
+    best = lines[keys].sort_values("r2").iloc[-1]
+    told = agreement_pieces.predictors(lines).markup
+    assert f"R² {best['r2']:.2f} for φ of length" in told
+    better = lines.assign(sign_accuracy=0.9, majority_accuracy=0.5)
+    assert "φ of length (90\N{NO-BREAK SPACE}% against 50\N{NO-BREAK SPACE}%)" in (
+        agreement_pieces.predictors(better).markup
+    )
+    useless = agreement_pieces.predictors(lines.assign(r2=-0.1)).markup
+    assert "nothing predicts φ of saturation, φ of length, φ of IDF and G better than" in useless
+
+
+def test_the_rule_is_said_beside_both_constant_choices(tables: StudyTables) -> None:
+    one = tables.decisions[tables.decisions["scope"] == "all"].head(1)
+    one = one.assign(never=0.3, always=0.2, rule=0.19, oracle=0.4, gain_over_always=-0.01)
+    told = agreement_pieces.decisions(one.assign(recovered=-0.05)).markup
+    assert "0.1900, 0.0100 below always using the collection statistics (0.2000; never" in told
+    assert "never using them 0.3000" in told
+    assert "recovers none of the headroom" in told
+    assert "no headroom" in agreement_pieces.decisions(one.assign(recovered=float("nan"))).markup
 
 
 def test_rows_of_several_settings_are_told_apart(tables: StudyTables) -> None:
