@@ -29,27 +29,35 @@ def normal_form(*nodes: ast.AST) -> str:
     return "".join(parts)
 
 
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+"""The fields of each kind of node that are no matter of spelling."""
+
+
 def _write(node: ast.AST, parts: list[str]) -> None:
     kind = type(node)
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = tuple(name for name in kind._fields if name not in _SPELLING)
     parts.append(f"{kind.__name__}(")
-    for name in kind._fields:
-        if name in _SPELLING:
-            continue
+    for name in fields:
         value = getattr(node, name, None)
-        if isinstance(value, list):
-            value = _kept(kind, name, value)
-            if value:
+        if value is None:
+            if kind is ast.Constant:
+                parts.append("value=None,")
+        elif isinstance(value, ast.AST):
+            parts.append(f"{name}=")
+            _write(value, parts)
+        elif isinstance(value, list):
+            kept = _kept(kind, name, value) if value else value
+            if kept:
                 parts.append(f"{name}[")
-                for item in value:
+                for item in kept:
                     if isinstance(item, ast.AST):
                         _write(item, parts)
                     else:
                         parts.append(f"{item!r},")
                 parts.append("]")
-        elif isinstance(value, ast.AST):
-            parts.append(f"{name}=")
-            _write(value, parts)
-        elif value is not None or kind is ast.Constant:
+        else:
             parts.append(f"{name}={value!r},")
     parts.append(")")
 
