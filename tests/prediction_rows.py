@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from whencount import attribution
 from whencount.diagnostics import TIER_1, TIER_2
-from whencount.grid import RANDOM_BASES, Cell, Job, Representation
+from whencount.naming import RANDOM_BASES, Cell, Job, Representation
 from whencount.ranking_diagnostics import TIER_3, pseudo_columns
 from whencount.rows import row_keys
 from whencount.scoring import CONFIGURATIONS

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from whencount import attribution
 from whencount.config import load
-from whencount.grid import Cell, Job, Representation, expand
+from whencount.grid import expand
+from whencount.naming import Cell, Job, Representation
 from whencount.rows import row_keys
 from whencount.scoring import CONFIGURATIONS, SWITCHES
 from whencount.significance import significance

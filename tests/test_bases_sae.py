@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from whencount.bases import BASES, TrainingStates
 from whencount.bases.sae import SaeOptions
+from whencount.bases.sae_state import Parameters
 from whencount.bases.sae_training import (
     DenseStepper,
-    Parameters,
     SparseStepper,
     initial_parameters,
     learning_rate,

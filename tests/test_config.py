@@ -152,8 +152,9 @@ def test_an_external_encoder_gives_a_representation(valid: dict[str, Any]) -> No
     }
     checked = configuration.validate(given, SCHEMA)
     assert "splade_external" in configuration.representation_names(checked)
+    del given["families"]["external"]
     given["external"] = {"dense": given["external"]["splade"]}
-    with pytest.raises(InputError, match="splade_external|called so already"):
+    with pytest.raises(InputError, match="called so already"):
         configuration.validate(given, SCHEMA)
 
 

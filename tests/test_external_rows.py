@@ -13,7 +13,7 @@ from whencount import attribution, summaries
 from whencount.config import load
 from whencount.reports import figures, pieces, sweeps
 from whencount.reports.drawing import Drawing, Gallery
-from whencount.rows import reported
+from whencount.study_rows import reported
 
 CELLS = {"budgets": ["32/128", "native"], "k1": [0.6, 1.2], "b": [0.75]}
 

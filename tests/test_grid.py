@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whencount import config as configuration
-from whencount import grid
+from whencount import grid, naming
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
@@ -38,8 +38,8 @@ def test_the_published_grid_has_the_published_counts(full: dict[str, Any]) -> No
 
 
 def test_a_cell_that_two_families_share_stands_once(full: dict[str, Any]) -> None:
-    cells = grid.expand(full)[grid.Job("sae_token", "scifact", 0)]
-    assert cells[grid.Cell("32/128", 1.2, 0.75)] == ["primary", "budgets", "parameters"]
+    cells = grid.expand(full)[naming.Job("sae_token", "scifact", 0)]
+    assert cells[naming.Cell("32/128", 1.2, 0.75)] == ["primary", "budgets", "parameters"]
 
 
 def test_bases_without_random_numbers_are_not_repeated_over_seeds(full: dict[str, Any]) -> None:
@@ -53,19 +53,19 @@ def test_bases_without_random_numbers_are_not_repeated_over_seeds(full: dict[str
 
 
 def test_a_shared_dictionary_is_fitted_on_token_states() -> None:
-    pooled = grid.Representation.parse("sae_shared_pooled")
+    pooled = naming.Representation.parse("sae_shared_pooled")
     assert (pooled.basis, pooled.granularity, pooled.fitted_on) == ("sae", "pooled", "token")
     assert pooled.name == "sae_shared_pooled"
-    own = grid.Representation.parse("sae_pooled")
+    own = naming.Representation.parse("sae_pooled")
     assert (own.basis, own.fitted_on, own.shared) == ("sae", "pooled", False)
 
 
 def test_vectors_that_no_basis_makes_are_used_where_a_family_lists_them() -> None:
-    parsed = grid.Representation.parse("splade_external")
+    parsed = naming.Representation.parse("splade_external")
     assert (parsed.basis, parsed.granularity, parsed.shared) == ("splade", "external", False)
     assert parsed.name == "splade_external"
     assert parsed.external
-    assert grid.Representation.parse("splade_shared_external").name == "splade_shared_external"
+    assert naming.Representation.parse("splade_shared_external").name == "splade_shared_external"
     cells = {"budgets": ["native"], "k1": [1.2], "b": [0.75]}
     config = {
         "bases": {"pca": {}, "sae": {}},
@@ -87,17 +87,17 @@ def test_vectors_that_no_basis_makes_are_used_where_a_family_lists_them() -> Non
 
 
 def test_budgets_parse_to_query_and_document_limits() -> None:
-    assert grid.parse_budget("16/64") == (16, 64)
-    assert grid.parse_budget("native") == (None, None)
+    assert naming.parse_budget("16/64") == (16, 64)
+    assert naming.parse_budget("native") == (None, None)
 
 
 def test_every_basis_has_the_family_of_the_study(full: dict[str, Any]) -> None:
     """Study, section 2."""
-    assert set(grid.BASIS_FAMILIES) == {*configuration.BASES, "sae_shared"}
-    assert [grid.basis_family(basis) for basis in configuration.BASES] == [
+    assert set(naming.BASIS_FAMILIES) == {*configuration.BASES, "sae_shared"}
+    assert [naming.basis_family(basis) for basis in configuration.BASES] == [
         *["linear"] * 3,
         "clustered",
         *["quantised"] * 2,
         "learned",
     ]
-    assert grid.basis_family("splade") == "splade"
+    assert naming.basis_family("splade") == "splade"

@@ -13,7 +13,7 @@ from study_tables import ROOT
 
 from whencount.diagnostics import PRIMARY, TIER_1, TIER_2
 from whencount.errors import InputError
-from whencount.grid import BASIS_FAMILIES
+from whencount.naming import BASIS_FAMILIES, CELL_KEYS
 from whencount.prediction import (
     DECISION_COLUMNS,
     DEFAULT_ALPHA,
@@ -30,7 +30,6 @@ from whencount.prediction import (
 from whencount.prediction.axes import candidates
 from whencount.prediction.targets import FEW_SWITCHES, UNDEFINED
 from whencount.ranking_diagnostics import TIER_3
-from whencount.rows import CELL_KEYS
 
 KEYS = list(CELL_KEYS)
 SMALL = ("identity", "pca", "kmeans", "pq", "sae")

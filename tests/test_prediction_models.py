@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from whencount.errors import InputError
-from whencount.grid import BASIS_FAMILIES
+from whencount.naming import BASIS_FAMILIES
 from whencount.prediction import ALPHAS, DEFAULT_ALPHA, fit_ridge
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"

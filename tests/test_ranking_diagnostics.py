@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from whencount import ranking_diagnostics
 from whencount.attribution import shapley
 from whencount.cells import score_cells
-from whencount.grid import Cell
 from whencount.measures import Judgements
+from whencount.naming import Cell
 from whencount.ranking_diagnostics import (
     TIER_3,
     disruption,
@@ -281,9 +281,7 @@ def test_tier_3_says_that_equal_values_leave_saturation_and_length_nothing_to_do
     )
     reference = random.integers(0, 300, (40, 10)).astype(np.int32)
     cell = Cell("32/128", 1.2, 0.75)
-    results = score_cells(
-        [documents], queries, judgements, [cell], references={"dense": reference}
-    )
+    results = score_cells([documents], queries, judgements, [cell], references={"dense": reference})
     row = results[cell].row
     assert row["disruption_saturation"] == row["disruption_length"] == 0.0
     assert row["disruption_idf"] > 0

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from whencount.cli import main
 from whencount.errors import InputError
-from whencount.grid import Cell, Job
+from whencount.naming import Cell, Job
 from whencount.registration import (
     code_version,
     existing_rows,

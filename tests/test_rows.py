@@ -10,12 +10,14 @@ import pytest
 from whencount import cells as cells_module
 from whencount import rows as library
 from whencount.cells import score_cells
+from whencount.collecting import collect
 from whencount.controls import controlled_frequency
 from whencount.errors import InputError
-from whencount.grid import Cell, Job
 from whencount.measures import Judgements
+from whencount.naming import KEYS, Cell, Job
 from whencount.scoring import Parameters
 from whencount.search import collection_statistics, search
+from whencount.study_rows import reported
 from whencount.vectors import SparseVectors
 
 VOCABULARY = 40
@@ -209,12 +211,12 @@ def small_table(toy: tuple[SparseVectors, SparseVectors, Judgements]) -> pd.Data
 def test_collected_rows_know_their_families(
     toy: tuple[SparseVectors, SparseVectors, Judgements],
 ) -> None:
-    rows = library.collect([small_table(toy)], CONFIG)
+    rows = collect([small_table(toy)], CONFIG)
     assert rows["families"].tolist() == ["parameters", "primary parameters"]
-    chosen = library.reported(rows, "primary", ["toy"])
+    chosen = reported(rows, "primary", ["toy"])
     assert chosen["k1"].tolist() == [1.2]
     with pytest.raises(InputError, match="'seeds'"):
-        library.reported(rows, "seeds")
+        reported(rows, "seeds")
 
 
 def test_rows_name_their_corpus_and_tables_without_one_are_collected_all_the_same(
@@ -222,19 +224,19 @@ def test_rows_name_their_corpus_and_tables_without_one_are_collected_all_the_sam
 ) -> None:
     table = small_table(toy)
     assert table["corpus"].tolist() == ["toy", "toy"]
-    assert library.collect([table], CONFIG)["corpus"].tolist() == ["toy", "toy"]
+    assert collect([table], CONFIG)["corpus"].tolist() == ["toy", "toy"]
     borrowed, _ = library.tables(JOB, results, toy[1].ids, toy[2].evaluated, corpus="other")
     assert set(borrowed["corpus"]) == {"other"}
     assert list(borrowed.columns[3:5]) == ["collection", "corpus"]
-    foreign = library.collect([table.drop(columns="corpus")], CONFIG)
-    assert foreign.columns.get_loc("families") == len(library.KEYS) - 1
+    foreign = collect([table.drop(columns="corpus")], CONFIG)
+    assert foreign.columns.get_loc("families") == len(KEYS) - 1
 
 
 def test_a_table_that_misses_a_row_is_refused(
     toy: tuple[SparseVectors, SparseVectors, Judgements],
 ) -> None:
     with pytest.raises(InputError, match="1 missing, 0 unasked"):
-        library.collect([small_table(toy).iloc[:1]], CONFIG)
+        collect([small_table(toy).iloc[:1]], CONFIG)
 
 
 def test_rows_hold_what_a_search_by_hand_gives(

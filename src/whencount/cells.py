@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from whencount import diagnostics, measures, ranking_diagnostics
 from whencount.checkpoints import load_arrays, save_arrays
 from whencount.controls import controlled_frequency
-from whencount.grid import Cell
+from whencount.naming import Cell
 from whencount.scoring import CONFIGURATIONS, Parameters
 from whencount.search import collection_statistics, search
 from whencount.ties import complete_borders

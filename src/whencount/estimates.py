@@ -15,7 +15,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from whencount.grid import Cell, Job, Representation, corpus_of, expand
+from whencount.grid import corpus_of, expand
+from whencount.naming import Cell, Job, Representation
 from whencount.rates import RATES
 from whencount.sizes import Size
 

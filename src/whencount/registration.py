@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from whencount import __version__
 from whencount.errors import InputError
 from whencount.files import atomic_file
-from whencount.grid import Cell, Job
+from whencount.naming import Cell, Job
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -216,7 +216,7 @@ def _keys_of_table(path: Path) -> set[RowKey]:
     import pandas as pd
     import pyarrow as pa
 
-    from whencount.rows import CELL_KEYS
+    from whencount.naming import CELL_KEYS
 
     try:
         return set(row_keys(pd.read_parquet(path, columns=list(CELL_KEYS))))

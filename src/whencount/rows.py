@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,31 +10,11 @@ from numpy.typing import NDArray
 
 from whencount import attribution
 from whencount.cells import CellResult
-from whencount.errors import InputError
-from whencount.grid import Cell, Job, Representation, expand
+from whencount.naming import Cell, Job, Representation
 from whencount.scoring import CONFIGURATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-KEYS = (
-    "representation",
-    "basis",
-    "granularity",
-    "collection",
-    "corpus",
-    "budget",
-    "query_budget",
-    "document_budget",
-    "k1",
-    "b",
-    "seed",
-    "control",
-)
-"""The columns that name a row."""
-
-CELL_KEYS = ("representation", "collection", "seed", "budget", "k1", "b", "control")
-"""The fewest columns that tell a row from every other."""
 
 
 def row_keys(job: Job, cell: Cell, corpus: str | None = None) -> dict[str, Any]:
@@ -98,78 +78,3 @@ def tables(
     assert isinstance(place, int)
     frame = pd.concat([frame.iloc[:, : place + 1], targets, frame.iloc[:, place + 1 :]], axis=1)
     return frame, pd.concat(per_query, ignore_index=True)
-
-
-def collect(frames: Sequence[pd.DataFrame], config: Mapping[str, Any]) -> pd.DataFrame:
-    """All rows of a study in one table, sorted by their keys, with the families of each.
-
-    Args:
-        frames: the row tables of the jobs.
-        config: the parts of the configuration that say what the families are (`grid.expand`).
-
-    Returns:
-        The rows, with a column `families`: the names of the families the row belongs to, joined
-        by spaces.
-
-    Raises:
-        InputError: a row that no family asks for, or one that is missing.
-    """
-    import pandas as pd
-
-    families = {
-        (
-            job.representation,
-            job.collection,
-            job.seed,
-            cell.budget,
-            cell.k1,
-            cell.b,
-            cell.control,
-        ): (" ".join(members))
-        for job, cells in expand(config).items()
-        for cell, members in cells.items()
-    }
-    table = pd.concat(frames, ignore_index=True)
-    order = list(CELL_KEYS)
-    keys = list(table[order].itertuples(index=False, name=None))
-    missing = families.keys() - set(keys)
-    strange = set(keys) - families.keys()
-    if missing or strange or len(keys) != len(set(keys)):
-        found = sorted(missing or strange)[:1]
-        raise InputError(
-            f"the tables of the jobs do not hold the rows of the configuration"
-            f" ({len(missing)} missing, {len(strange)} unasked, {found}); run the study again"
-        )
-    place = sum(column in table.columns for column in KEYS)
-    table.insert(place, "families", [families[key] for key in keys])
-    return table.sort_values(order, ignore_index=True)
-
-
-def reported(
-    rows: pd.DataFrame, family: str, collections: Sequence[str] | None = None
-) -> pd.DataFrame:
-    """The rows of one family, on some collections (None: on all).
-
-    Raises:
-        InputError: there is none.
-    """
-    chosen = rows["families"].str.split().map(lambda names: family in names)
-    if collections is not None:
-        chosen &= rows["collection"].isin(collections)
-    if not chosen.any():
-        raise InputError(
-            f"no row belongs to the family {family!r} that the statistics report; name another in"
-            " statistics.family"
-        )
-    return rows[chosen]
-
-
-def row_names(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """The jobs that the rows are from: name of each, and the columns that its table lacks."""
-    jobs = rows[["representation", "collection", "seed"]].drop_duplicates()
-    return {
-        Job(str(job["representation"]), str(job["collection"]), int(job["seed"])).name: {
-            str(column): value for column, value in job.items()
-        }
-        for job in jobs.to_dict("records")
-    }

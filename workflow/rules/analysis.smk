@@ -96,6 +96,7 @@ rule predictors:
         predictors=f"{RESULTS}/predictors.parquet",
         predictions=f"{RESULTS}/predictions.parquet",
         decisions=f"{RESULTS}/decisions.parquet",
+        left_out=f"{RESULTS}/left_out.parquet",
         notes=f"{RESULTS}/prediction_notes.json",
     log:
         f"{RESULTS}/logs/predictors.log",
@@ -115,7 +116,7 @@ rule predictors:
     shell:
         "whencount stage predictors --rows {input.rows} --options {params.options:q}"
         " --predictors {output.predictors} --predictions {output.predictions}"
-        " --decisions {output.decisions} --notes {output.notes} --threads {threads}"
+        " --decisions {output.decisions} --left-out {output.left_out} --notes {output.notes} --threads {threads}"
         " 2>&1 | tee {log}"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from whencount import config as configuration
-from whencount import grid
+from whencount import grid, naming
 from whencount.environment import put_own_commands_first
 from whencount.errors import InputError
 from whencount.provenance import stage_hash
@@ -46,6 +46,7 @@ TABLES = [
             "predictors",
             "predictions",
             "decisions",
+            "left_out",
             *(["hypotheses"] if HYPOTHESES else []),
         )
     ],
@@ -161,7 +162,9 @@ def maximum_stored(name):
 
 
 def cells_of(wildcards):
-    job = grid.Job(wildcards.representation, wildcards.collection, int(wildcards.seed))
+    job = naming.Job(
+        wildcards.representation, wildcards.collection, int(wildcards.seed)
+    )
     if job not in JOBS:
         raise WorkflowError(
             f"the configuration has no row of {job.name}; add it to a family of {STUDY['study']!r}"

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whencount.errors import InputError
-from whencount.grid import basis_family
-from whencount.rows import reported
+from whencount.naming import basis_family
+from whencount.study_rows import reported
 
 if TYPE_CHECKING:
     import pandas as pd

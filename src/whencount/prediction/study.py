@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whencount.errors import InputError
+from whencount.naming import CELL_KEYS
 from whencount.prediction.axes import AXES, Design, Fit, Held, candidates, design
 from whencount.prediction.features import feature_tiers, pseudo_targets, references_of
 from whencount.prediction.models import Model, fit_boosted, fit_ridge
 from whencount.prediction.scores import SCORE_COLUMNS, majority_sign, scores
 from whencount.prediction.targets import TARGETS, Target, targets_of
 from whencount.progress import progress
-from whencount.rows import CELL_KEYS
 
 if TYPE_CHECKING:
     import pandas as pd

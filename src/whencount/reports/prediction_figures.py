@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from whencount.grid import Representation
+from whencount.naming import Representation
 from whencount.reports.canvas import WIDTH, dot, legend, name_rows, panels_of
 from whencount.reports.drawing import Drawing
 from whencount.reports.prediction_words import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from whencount.grid import Representation
+from whencount.naming import Representation
 
 INK = "#1f2430"
 """Lines and text. The page replaces it by its own text colour, light or dark."""

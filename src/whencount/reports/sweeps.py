@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from whencount import summaries
-from whencount.grid import Representation
+from whencount.naming import Representation
 from whencount.reports import figures
 from whencount.reports.canvas import WIDTH, legend, name_rows, panels_of
 from whencount.reports.drawing import Drawing

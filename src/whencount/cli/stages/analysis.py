@@ -42,7 +42,8 @@ def significance(
     import pandas as pd
 
     from whencount import significance as library
-    from whencount.rows import CELL_KEYS, reported, row_names
+    from whencount.naming import CELL_KEYS
+    from whencount.study_rows import reported, row_names
     from whencount.tables import read_table
 
     table = reported(read_table(rows), options["family"], options.get("collections"))
@@ -66,7 +67,7 @@ def significance(
 def shares(rows: Path, options: dict[str, Any], out: Path) -> None:
     """Share the gain out among the three switches, with intervals."""
     from whencount import attribution
-    from whencount.rows import reported
+    from whencount.study_rows import reported
     from whencount.tables import read_table
 
     table = reported(read_table(rows), options["family"], options.get("collections"))
@@ -94,6 +95,7 @@ def reference_quality(collections: dict[str, str], out: Path, runs: tuple[Path, 
 @click.option("--predictors", "scores", type=WRITES, required=True, help="Parquet table to write.")
 @click.option("--predictions", type=WRITES, required=True, help="Parquet table to write.")
 @click.option("--decisions", type=WRITES, required=True, help="Parquet table to write.")
+@click.option("--left-out", type=WRITES, required=True, help="Parquet table to write.")
 @click.option("--notes", type=WRITES, required=True, help="JSON list to write: what was left out.")
 @click.option("--threads", type=int, required=True)
 def predictors(
@@ -102,6 +104,7 @@ def predictors(
     scores: Path,
     predictions: Path,
     decisions: Path,
+    left_out: Path,
     notes: Path,
     threads: int,
 ) -> None:
@@ -111,16 +114,21 @@ def predictors(
 
         from whencount import prediction
         from whencount.files import atomic_file
+        from whencount.study_rows import reported
         from whencount.tables import read_table
 
-        table = read_table(rows)
-        if options.get("collections"):
-            table = table[table["collection"].isin(options["collections"])]
-        found = prediction.predict(table, primary_family=options["family"], seed=options["seed"])
-        primary = table[table["families"].str.split().map(lambda of: options["family"] in of)]
-        decided = prediction.decisions(primary, draws=options["share_draws"], seed=options["seed"])
+        table, wanted = read_table(rows), options.get("collections")
+        found = prediction.predict(
+            table, primary_family=options["family"], seed=options["seed"], collections=wanted
+        )
+        decided = prediction.decisions(
+            reported(table, options["family"], wanted),
+            draws=options["share_draws"],
+            seed=options["seed"],
+        )
         with atomic_file(notes) as temporary:
             temporary.write_text(json.dumps(list(found.notes), indent=1) + "\n", encoding="utf-8")
+        write_table(found.left_out, left_out)
         write_table(decided, decisions)
         write_table(found.predictions, predictions)
         write_table(found.predictors, scores)

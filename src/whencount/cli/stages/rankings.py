@@ -199,8 +199,8 @@ def score(
         from whencount.cells import derived_seed, score_cells
         from whencount.checkpoints import parts_of
         from whencount.collections import load_prepared
-        from whencount.grid import Cell, Job
         from whencount.measures import Judgements
+        from whencount.naming import Cell, Job
         from whencount.references import read_run
         from whencount.vectors import SparseVectors
 
@@ -249,7 +249,7 @@ def score(
 @click.argument("tables", type=READS, nargs=-1, required=True)
 def collect(grid: dict[str, Any], out: Path, tables: tuple[Path, ...]) -> None:
     """Gather the rows of all jobs in one table."""
-    from whencount import rows
+    from whencount import collecting
     from whencount.tables import read_table
 
-    write_table(rows.collect([read_table(path) for path in tables], grid), out)
+    write_table(collecting.collect([read_table(path) for path in tables], grid), out)

@@ -131,7 +131,7 @@ def fit_basis(
 
         from whencount import fitting
         from whencount.checkpoints import parts_of
-        from whencount.grid import Representation
+        from whencount.naming import Representation
         from whencount.representations import RepresentationSpec
 
         parsed = Representation.parse(representation)
