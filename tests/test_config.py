@@ -109,6 +109,26 @@ def test_folders_become_collections_named_after_them(valid: dict[str, Any]) -> N
     assert given["folders"] == ["data/My Texts", "elsewhere/scifact/"]
 
 
+def test_a_large_corpus_is_split_by_its_size(valid: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_bytes(b"x" * 5000)
+    given = copy.deepcopy(valid)
+    for options in given["collections"].values():
+        del options["shards"]
+    given["collections"] |= {
+        "msmarco-dev": {},
+        "trec-dl-2019": {"corpus": "msmarco-dev"},
+        "mine": {"source": "beir", "path": str(tmp_path)},
+        "absent": {"source": "beir", "path": str(tmp_path / "absent")},
+        "by-hand": {"source": "beir", "path": str(tmp_path), "shards": 2},
+    }
+    checked = configuration.validate(given | {"passages_per_shard": 3}, SCHEMA)["collections"]
+    assert checked["msmarco-dev"]["shards"] == -(-8_841_823 // 3)
+    assert checked["mine"]["shards"] == 4
+    assert checked["absent"]["shards"] == 1
+    assert checked["by-hand"]["shards"] == 2
+    assert checked["limit"]["shards"] == 1
+
+
 def test_a_folder_whose_name_is_taken_is_refused(valid: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="would be called 'limit', which is taken"):
         configuration.validate(valid | {"folders": ["data/limit"]}, SCHEMA)

@@ -16,6 +16,9 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from whencount.errors import InputError
 
+BYTES_PER_PASSAGE = 500
+"""A passage of a corpus file is taken to have this many bytes, those of MS MARCO about 350."""
+
 BASES = ("identity", "gaussian", "pca", "kmeans", "pq", "rq", "sae")
 """The names of `whencount.bases.BASES`, here so that a check imports no torch."""
 
@@ -55,6 +58,7 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
         raise InputError(_sentence(error))
     _fill(checked, rules, rules)
     _check_names(checked)
+    _choose_shards(checked)
     return checked
 
 
@@ -118,6 +122,37 @@ def _name_sources(config: dict[str, Any], rules: Mapping[str, Any]) -> None:
                 f" {wanted!r}{hint}; give it a source, or name one of {', '.join(known)}"
             )
         options["source"] = "published"
+
+
+def _choose_shards(config: dict[str, Any]) -> None:
+    """Where a collection does not say into how many shards its corpus goes, its size does.
+
+    The number is fixed by the configuration and the file alone, so that every job sees the same.
+    """
+    from whencount.collections.catalogue import entry_for
+
+    for name, options in config["collections"].items():
+        if "shards" in options:
+            continue
+        entry = entry_for(name, options)
+        passages = entry.documents if entry is not None else _passages_of_file(options)
+        options["shards"] = max(1, math.ceil(passages / config["passages_per_shard"]))
+
+
+def _passages_of_file(options: Mapping[str, Any]) -> float:
+    """How many passages a file of them may hold, by its size; 0 where there is none to see."""
+    folder, file = options.get("path"), options.get("documents")
+    if options["source"] == "beir":
+        path = Path(str(folder)) / "corpus.jsonl"
+    elif options["source"] == "trec":
+        path = Path(str(file))
+    else:
+        return 0
+    try:
+        return path.stat().st_size / BYTES_PER_PASSAGE
+    except OSError:
+        # What is missing is told, with the remedy, by the job that reads it.
+        return 0
 
 
 def _where(path: Iterator[Any] | Any) -> str:
