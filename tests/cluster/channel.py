@@ -55,23 +55,32 @@ def build_channel(folder: Path) -> None:
     asyncio.run(index_fs(folder))
 
 
-def _needs(found: Distribution) -> Iterator[str]:
+def _needs(found: Distribution, extras: frozenset[str] = frozenset({""})) -> Iterator[str]:
+    """Names of the installed distributions that one declares, those of extras it asks for too."""
     for text in found.requires or ():
         requirement = Requirement(text)
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+        marker = requirement.marker
+        if marker is not None and not any(marker.evaluate({"extra": extra}) for extra in extras):
             continue
         try:
-            distribution(requirement.name)
+            needed = distribution(requirement.name)
         except PackageNotFoundError:
             continue
         yield canonical(requirement.name)
+        if requirement.extras:
+            yield from _needs(needed, frozenset(requirement.extras))
 
 
 def _links(found: Distribution) -> dict[str, str]:
-    """The top-level files and folders of a distribution, and where they are."""
-    heads = {entry.parts[0] for entry in found.files or ()} - {"..", "__pycache__"}
+    """The top-level files and folders of a distribution and its shared data, and where they are."""
+    files = found.files or ()
+    heads = {entry.parts[0] for entry in files} - {"..", "__pycache__"}
     here = Path(str(found.locate_file("")))
-    return {f"{SITE_PACKAGES}/{head}": str(here / head) for head in sorted(heads)}
+    links = {f"{SITE_PACKAGES}/{head}": str(here / head) for head in sorted(heads)}
+    for entry in files:
+        if entry.parts[:4] == ("..", "..", "..", "share"):
+            links["/".join(entry.parts[3:])] = str(Path(str(entry.locate())).resolve())
+    return links
 
 
 def _package(

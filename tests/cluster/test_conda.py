@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from channel import stand_in
 
+import whencount
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = sorted(path.stem for path in (ROOT / "envs").glob("*.yaml"))
 
@@ -78,5 +80,10 @@ def test_a_rule_runs_in_its_environment_with_this_clone_of_the_package(
     (prefix,) = (path for path in (tmp_path / ".snakemake" / "conda").iterdir() if path.is_dir())
     link = next((prefix / "lib").glob("python*/site-packages/whencount.pth"))
     assert link.read_text() == f"{ROOT / 'src'}\n"
+    about = "from importlib.metadata import version; print(version('whencount'))"
+    told = subprocess.run(
+        [prefix / "bin" / "python", "-c", about], check=True, capture_output=True, text=True
+    )
+    assert told.stdout.strip() == whencount.__version__
     assert "Activating conda environment" in done.stderr
     assert (tmp_path / "results" / "cluster" / "fit" / "passages").is_dir()
