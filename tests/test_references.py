@@ -306,3 +306,9 @@ def test_a_run_comes_back_from_parquet(tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(run, name), getattr(again, name))
     with pytest.raises(InputError, match="'q2' is not in the collection"):
         read_run(tmp_path / "run.parquet", names(2))
+
+
+def test_a_study_without_references_has_an_empty_table() -> None:
+    frame = quality([], {})
+    assert list(frame.columns) == ["reference", "collection", "queries", "ndcg_10", "recall_100"]
+    assert len(frame) == 0

@@ -134,7 +134,8 @@ def representations_of_corpus(corpus):
 
 def vectors_folder(name, representation):
     external = external_of(representation) if representation else None
-    return f"{RESULTS}/vectors/{name}" + (f"/{external}" if external else "")
+    parts = [RESULTS, "vectors", name, *([external] if external else [])]
+    return "/".join(parts)
 
 
 def document_vectors(corpus, representation=None):

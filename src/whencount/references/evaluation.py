@@ -62,4 +62,6 @@ def quality(
                 ),
             }
         )
-    return pd.DataFrame(rows)
+    types = {"reference": "str", "collection": "str", "queries": "int64"}
+    types |= dict.fromkeys(("ndcg_10", "recall_100"), "float64")
+    return pd.DataFrame(rows, columns=list(types)).astype(types)

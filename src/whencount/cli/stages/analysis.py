@@ -79,7 +79,7 @@ def shares(rows: Path, options: dict[str, Any], out: Path) -> None:
 @click.command("reference-quality", cls=StageCommand)
 @click.option("--collections", type=JSON_PATHS, required=True, help='{"name": "prepared folder"}')
 @click.option("--out", type=WRITES, required=True, help="Parquet table to write.")
-@click.argument("runs", type=READS, nargs=-1, required=True)
+@click.argument("runs", type=READS, nargs=-1)
 def reference_quality(collections: dict[str, str], out: Path, runs: tuple[Path, ...]) -> None:
     """Measure the references; a run is called `REFERENCE.COLLECTION.parquet`."""
     from whencount import references
