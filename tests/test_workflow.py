@@ -126,6 +126,27 @@ def test_one_representation_of_one_collection_can_be_asked_for(study: Path) -> N
     snakemake(study, str(RESULTS / name))
 
 
+def test_the_report_is_drawn_from_results_copied_from_elsewhere(
+    study: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "results", "reports", "build"))
+    # File by file, so that every time of change is lost, and without Snakemake's own notes.
+    shutil.copytree(study / "results", copy / "results", copy_function=shutil.copyfile)
+    command = ["make", "report", f"BIN={Path(sys.executable).parent}", "CONFIG=configs/test.yaml"]
+    command += ["-o", ".venv/.ready"]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = set(re.findall(r"^ *\d* *rule (\w+):$|\(Rule: (\w+)\)", done.stdout + done.stderr))
+    assert {a or b for a, b in ran} <= {
+        "retrieval_report",
+        "hypotheses_report",
+        "part_pages",
+        "report",
+    }
+    assert (copy / PAGE).read_bytes() == (study / PAGE).read_bytes()
+
+
 def test_a_row_outside_the_configuration_is_refused_by_name(study: Path) -> None:
     command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "-d", str(study)]
     command += ["--configfile", str(CONFIG), "--cores", "1", "--dry-run"]

@@ -33,6 +33,7 @@ Exit status: 0 all is well, 1 something is wrong, 2 bad input."""
     metavar="FILE",
     help="Compare with this study's configuration too.",
 )
+@click.option("--without-pages", is_flag=True, help="Leave the reports of the study out.")
 @click.option("--quick", is_flag=True, help="Compare names and sizes alone; read no content.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
@@ -44,14 +45,15 @@ def verify(
     paths: tuple[Path, ...],
     source: bool,
     configuration: Path | None,
+    without_pages: bool,
     quick: bool,
     as_json: bool,
     names: bool,
 ) -> None:
     """Check results against their manifests, and these against what they were made from.
 
-    PATH is a folder of results or one artefact; `results`, and `reports` where there is one, if
-    left out. Names every missing, changed, truncated or extra file, every artefact whose input was
+    PATH is a folder of results or one artefact; if left out, the results of the configuration
+    (else `results`), and its reports where there are some. Names every missing, changed, truncated or extra file, every artefact whose input was
     made anew since, and the command that makes it again.
     """
     from whencount.provenance.recording import rebuild_command
@@ -65,8 +67,10 @@ def verify(
         if not _SCHEMA.is_file():
             raise InputError(f"{_SCHEMA} is not here; run this at the root of the repository")
         study = load(configuration, _SCHEMA)
-    reports = [Path("reports")] if Path("reports").exists() else []
-    chosen = paths or (Path("results"), *reports)
+    folders = {"results": "results", "reports": "reports"} | (study or {})
+    reports = Path(folders["reports"])
+    pages = [] if without_pages or not reports.exists() else [reports]
+    chosen = paths or (Path(folders["results"]), *pages)
     result = check(chosen, source=source, configuration=study, quick=quick)
     again = sorted({Path(one.artefact) for one in result.findings})
     if as_json:
