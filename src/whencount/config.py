@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from whencount.errors import InputError
+from whencount.yaml_files import read_yaml
 
 BYTES_PER_PASSAGE = 500
 """A passage of a corpus file is taken to have this many bytes, those of MS MARCO about 350."""
@@ -27,14 +28,13 @@ def load(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read a YAML configuration and validate it.
 
     Raises:
-        InputError: the file is missing or not YAML, or as `validate`.
+        InputError: the file is missing, as `whencount.yaml_files.read_yaml`, or as `validate`.
     """
     try:
-        config = yaml.safe_load(Path(path).read_text())
+        content = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not valid YAML: {error}") from error
+    config = read_yaml(content, path)
     if not isinstance(config, dict):
         raise InputError(f"{path} is empty or not a mapping; start from config.yaml")
     return validate(config, schema)

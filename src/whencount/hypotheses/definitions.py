@@ -6,7 +6,7 @@ import difflib
 import functools
 import hashlib
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from whencount.errors import InputError
+from whencount.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -98,7 +99,7 @@ def load_file(path: str | Path) -> HypothesisFile:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path") from error
-    parsed = _parse(content, path)
+    parsed = read_yaml(content, path)
     if not isinstance(parsed, dict):
         raise InputError(
             f"{path} is empty or not a mapping; start from hypotheses/confirmatory.yaml"
@@ -116,35 +117,6 @@ def load_file(path: str | Path) -> HypothesisFile:
     return HypothesisFile(
         path, hashlib.sha256(content).hexdigest(), float(parsed.get("alpha", ALPHA)), hypotheses
     )
-
-
-class _Loader(yaml.SafeLoader):
-    """SafeLoader that refuses a key given twice: the second would silently replace the first."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
-            if isinstance(key, Hashable) and key in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key {key!r} stands twice", problem_mark=key_node.start_mark
-                )
-            if isinstance(key, Hashable):
-                seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def _parse(content: bytes, path: Path) -> Any:
-    try:
-        # _Loader is a SafeLoader.
-        return yaml.load(content, Loader=_Loader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark is not None else ""
-        reason = getattr(error, "problem", None) or " ".join(str(error).split())[:200]
-        raise InputError(f"{path}{place}: not valid YAML: {reason}; correct it") from None
 
 
 @functools.cache
