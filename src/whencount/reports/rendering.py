@@ -26,6 +26,9 @@ from whencount.files import atomic_directory, atomic_file
 _HERE = Path(__file__).parent
 _HEADING = re.compile(r"<h([1-4])>(.*?)</h\1>", re.DOTALL)
 _START_SECONDS = 120
+_KERNEL = [sys.executable, "-P", "-m", "whencount.reports.kernel", "-f", "{connection_file}"]
+_LONGEST_SOCKET = 95
+"""Bytes of a socket's path without its number; 104 with it is the least limit of any system."""
 
 
 def render(notebook: Path, parameters: Mapping[str, Any], figures: Path, out: Path) -> None:
@@ -74,12 +77,13 @@ def _run(notebook: dict[str, Any], path: Path, parameters: dict[str, Any]) -> An
     try:
         import papermill
         from papermill.exceptions import PapermillExecutionError
-    except ImportError:
+    except ImportError as error:
         raise InputError(
-            "rendering a report needs the package papermill; install whencount[study]"
+            f"rendering a report needs the package {error.name}; install whencount[study]"
         ) from None
-    from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+    _installed("ipykernel")
 
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
@@ -93,13 +97,10 @@ def _run(notebook: dict[str, Any], path: Path, parameters: dict[str, Any]) -> An
                 progress_bar=False,
                 start_timeout=_START_SECONDS,
                 extra_arguments=["--log-level=CRITICAL"],
+                kernel_manager_class=_kernel_manager(Path(folder)),
             )
         except PapermillExecutionError as error:
             raise InputError(_failure(path, error)) from None
-        except NoSuchKernel:
-            raise InputError(
-                f"{path}: there is no Jupyter kernel 'python3'; install whencount[study]"
-            ) from None
         except (DeadKernelError, CellTimeoutError, RuntimeError) as error:
             raise InputError(
                 f"{path}: its kernel died or did not start ({error}); is there enough memory?"
@@ -109,6 +110,28 @@ def _run(notebook: dict[str, Any], path: Path, parameters: dict[str, Any]) -> An
             if output.output_type == "stream" and output.name == "stderr":
                 sys.stderr.write(output.text)
     return executed
+
+
+def _kernel_manager(folder: Path) -> type:
+    """A manager whose kernel is reached through sockets in `folder`, so that no port is opened."""
+    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import AsyncKernelManager
+
+    sockets = folder / "k"
+    if len(os.fsencode(sockets)) > _LONGEST_SOCKET:
+        raise InputError(
+            f"the folder for temporary files, {folder.parent}, has too long a name for sockets;"
+            " set TMPDIR to a shorter one"
+        )
+
+    # nbclient makes the manager itself and takes no arguments for it. The kernel is this Python's,
+    # whatever one of that name a person has installed.
+    class LocalKernelManager(AsyncKernelManager):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(transport="ipc", ip=str(sockets), **options)
+            self._kernel_spec = KernelSpec(argv=_KERNEL, display_name="Python", language="python")
+
+    return LocalKernelManager
 
 
 def _failure(path: Path, error: Any) -> str:
