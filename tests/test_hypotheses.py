@@ -358,7 +358,7 @@ hypotheses:
 
 def test_the_second_registration_is_about_the_held_back_rows() -> None:
     names = ("msmarco-dev", "trec-dl-2019", "trec-dl-2020")
-    rows = prediction_rows(collections=(*names, "scifact"), small=(), references=("rrf",), seed=3)
+    rows = prediction_rows(collections=(*names, "scifact"), small=(), references=("dense",), seed=3)
     assert only(confirm(HELD_BACK, None, rows))["status"] == "not testable"
     line = only(confirm(HELD_BACK, None, rows.assign(families="held_back")))
     assert line["status"] == "exploratory"
@@ -374,7 +374,7 @@ def test_the_files_at_the_root_are_those_of_the_package() -> None:
     assert [one.name for one in load_file(CONFIRMATORY).hypotheses] == [
         f"H{n}" for n in range(1, 7)
     ]
-    assert load_file(HELD_BACK).hypotheses[0].options["reference"] == "rrf"
+    assert load_file(HELD_BACK).hypotheses[0].options["reference"] == "dense"
 
 
 @pytest.mark.parametrize(
