@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,15 @@ def test_basis_and_granularity_come_out_of_the_representation(csv: Save) -> None
         (lambda rows: rows.assign(k1=-1), "k1 is -1; it must be at least 0"),
         (lambda rows: rows.assign(seed=0.5), "seed is 0.5; it must be a whole number"),
         (lambda rows: rows.assign(collection=["one", "", "one", "two"]), "collection is ''"),
+        (lambda rows: rows.assign(seed=1e23), "seed is 1e[+]23; it must be a whole number"),
+        (lambda rows: rows.assign(seed=-1), "seed is -1; it must be a whole number"),
+        (lambda rows: rows.assign(basis=["pca", "", "pca", ""]), "basis is ''; name it"),
+        (lambda rows: rows.assign(granularity=""), "granularity is ''; name it"),
+        (lambda rows: rows.assign(value_cv="much"), "value_cv is 'much'; give a number"),
+        (lambda rows: rows.assign(value_cv=math.inf), "value_cv is '?inf'?; give a number"),
+        (lambda rows: rows.assign(pseudo_rrf_000="x"), "pseudo_rrf_000 is 'x'; give a number"),
+        (lambda rows: rows.assign(k1=True), "k1 is '?True'?; give a number"),
+        (lambda rows: rows.assign(k1=pd.Timestamp("2026-01-01")), "k1 is .*2026.*; give a number"),
         (lambda rows: rows[:0], "has no rows"),
     ],
 )
@@ -207,6 +217,14 @@ def test_a_malformed_table_is_one_sentence_and_exit_2(
     assert result.stderr.startswith("Error: ")
     assert len(result.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_list_where_a_number_belongs_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    for column in ("k1", "q010"):
+        qualities().assign(**{column: [[1.2, 3.0]] * 4}).to_parquet(path)
+        with pytest.raises(InputError, match=rf"row 1 .*: {column} is .*; give a number"):
+            read_rows(path)
 
 
 def test_the_line_of_a_fault_is_named(csv: Save) -> None:

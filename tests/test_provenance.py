@@ -363,6 +363,15 @@ def test_the_command_verify_tells_and_ends_as_its_help_says(study: Path) -> None
     nothing = runner.invoke(main, ["verify", "absent"])
     assert nothing.exit_code == 2
     assert "absent does not exist" in nothing.output
+    Path("empty").mkdir()
+    for place, told in (("empty", "no artefact is there"), ("n" * 5_000, "cannot be read")):
+        refused = runner.invoke(main, ["verify", place])
+        assert refused.exit_code == 2
+        assert told in refused.stderr
+    Path("rows.parquet.manifest.json").write_text("[" * 100_000)
+    deep = runner.invoke(main, ["explain", "rows.parquet"])
+    assert deep.exit_code == 2
+    assert "is damaged" in deep.stderr
 
 
 def test_an_explanation_goes_from_a_figure_to_the_files_of_the_collection(study: Path) -> None:

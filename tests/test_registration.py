@@ -86,6 +86,18 @@ def test_a_record_lists_the_rows_of_the_study_and_of_single_jobs(study: Path) ->
     assert record.faults == ()
 
 
+def test_qualities_per_query_are_rows_that_exist(study: Path) -> None:
+    results = study.parent / "results"
+    details = pd.DataFrame(
+        {"budget": "32/128", "k1": [1.2, 0.6, 1.2], "b": 0.75, "control": "", "query_id": "q"}
+    )
+    write_table(details, results / "per_query" / "sae_shared_token.my.corpus.seed3.parquet")
+    job = Job("sae_shared_token", "my.corpus", 3)
+    assert register(study, results=results).rows == {
+        (job, Cell("32/128", k1, 0.75)) for k1 in (0.6, 1.2)
+    }
+
+
 def test_a_second_registration_refuses_to_overwrite_the_first(study: Path) -> None:
     register(study, results=study.parent / "results")
     before = record_path(study).read_bytes()

@@ -15,6 +15,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from whencount.errors import InputError
 from whencount.grid import corpus_of, expand
 from whencount.naming import Cell, Job, Representation
 from whencount.rates import RATES
@@ -278,11 +279,16 @@ def _encoder(options: Mapping[str, Any]) -> tuple[int, int]:
     name = str(options.get("name") or options.get("package"))
     described = Path(str(options.get("path", ""))) / "config.json"
     if options["source"] == "folder" and described.is_file():
-        found = json.loads(described.read_text(encoding="utf-8"))
-        return (
-            int(found.get("hidden_size", _BASE[0])),
-            int(found.get("num_hidden_layers", _BASE[1])),
-        )
+        try:
+            found = json.loads(described.read_text(encoding="utf-8"))
+            return (
+                int(found.get("hidden_size", _BASE[0])),
+                int(found.get("num_hidden_layers", _BASE[1])),
+            )
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(
+                f"{described} does not describe a model ({error}); get the encoder's folder again"
+            ) from error
     return ENCODERS.get(name, _BASE)
 
 

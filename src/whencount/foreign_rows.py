@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whencount import attribution
+from whencount.diagnostics import TIER_1, TIER_2
 from whencount.errors import InputError
+from whencount.ranking_diagnostics import TIER_3
 from whencount.row_families import inferred_families
 from whencount.scoring import SWITCHES
 
@@ -30,6 +32,10 @@ _SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
 # Six decimals: four rounded numbers differ by at most 4 x 0.5e-6.
 _ROUNDING = 2.5e-6
+_LARGEST_SEED = 2**53
+
+_STATISTICS = frozenset({*TIER_1, *TIER_2, *TIER_3})
+_PSEUDO = re.compile(r"pseudo_.+_[01]{3}")
 
 _BUDGET = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)|native")
 _PUBLISHED_BUDGET = re.compile(r"q([1-9][0-9]*)_d([1-9][0-9]*)")
@@ -81,6 +87,9 @@ def read_rows(path: str | Path, index_statistics: str | Path | None = None) -> F
     frame = _keyed(frame, path, notes)
     _distinct(frame, path, _KEYS)
     frame = _measured(frame, path)
+    for column in frame.columns:
+        if column in _STATISTICS or _PSEUDO.fullmatch(column):
+            frame[column] = _numbers(frame, path, column, empty=True)
     if index_statistics is not None:
         frame = _with_statistics(frame, path, Path(index_statistics), notes)
     if "families" not in frame.columns:
@@ -166,7 +175,8 @@ def _keyed(frame: pd.DataFrame, path: Path, notes: list[str]) -> pd.DataFrame:
         frame[column] = _numbers(frame, path, column)
     _refuse(frame, path, frame["k1"] < 0, "k1", "it must be at least 0")
     _refuse(frame, path, (frame["b"] < 0) | (frame["b"] > 1), "b", "it must lie between 0 and 1")
-    _refuse(frame, path, frame["seed"] % 1 != 0, "seed", "it must be a whole number")
+    strange = (frame["seed"] % 1 != 0) | (frame["seed"] < 0) | (frame["seed"] > _LARGEST_SEED)
+    _refuse(frame, path, strange, "seed", "it must be a whole number from 0 to 2^53")
     frame["seed"] = frame["seed"].astype("int64")
     if "corpus" not in frame.columns:
         frame["corpus"] = frame["collection"]
@@ -187,6 +197,8 @@ def _named(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
                 f"{path} says of no row what was indexed: add a column representation, or basis and"
                 " granularity"
             )
+        for column in ("basis", "granularity"):
+            _refuse(frame, path, frame[column] == "", column, "name it")
         frame["representation"] = frame["basis"] + "_" + frame["granularity"]
     split = frame["representation"].str.extract(r"^(?P<basis>.*)_(?P<granularity>[^_]*)$")
     known = split["granularity"].isin(["pooled", "token", "external"])
@@ -293,8 +305,14 @@ def _numbers(frame: pd.DataFrame, path: Path, column: str, *, empty: bool = Fals
     """
     import pandas as pd
 
+    types = pd.api.types
     values = frame[column]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(object)
     numbers = pd.to_numeric(values, errors="coerce")
+    if types.is_bool_dtype(values) or types.is_datetime64_any_dtype(values):
+        # pandas takes them for 0 and 1, and for nanoseconds.
+        numbers = pd.Series(np.nan, index=values.index)
     if numbers.dtype in ("float16", "float32"):
         # 0.6 of half the width is 0.6000000238: settings are compared as they are written.
         numbers = numbers.astype("float64").round(3 if numbers.dtype == "float16" else 6)
@@ -320,12 +338,21 @@ def _refuse(frame: pd.DataFrame, path: Path, bad: Any, column: str, remedy: str)
     if wrong.any():
         line = frame.iloc[int(wrong.argmax())]
         value = line[column]
-        shown = repr(value) if isinstance(value, str) else f"{value:.9g}"
-        shown = "missing" if value is None or value != value else shown  # noqa: PLR0124
+        if _is_number(value):
+            shown = "missing" if np.isnan(value) else f"{value:.9g}"
+        elif isinstance(value, str):
+            shown = repr(value)
+        else:
+            shown = str(value)[:60] if value is not None else "missing"
+            shown = "missing" if shown in ("<NA>", "NaT") else shown
         keys = [key for key in _KEYS if key in frame.columns and key != column]
         raise InputError(
             f"{path}, {line['_place']} ({_called(line, keys)}): {column} is {shown}; {remedy}"
         )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _distinct(frame: pd.DataFrame, path: Path, keys: Sequence[str]) -> None:
@@ -346,7 +373,7 @@ def _called(line: pd.Series, keys: Sequence[str]) -> str:
     for key in keys:
         value = line[key]
         if key in ("k1", "b", "seed"):
-            parts.append(f"{key} {value:g}" if not isinstance(value, str) else f"{key} {value}")
+            parts.append(f"{key} {value:g}" if _is_number(value) else f"{key} {value}")
         elif value != "" and not (key in ("basis", "granularity") and "representation" in keys):
             parts.append(str(value))
     return ", ".join(parts)

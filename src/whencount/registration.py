@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from whencount import __version__
 from whencount.errors import InputError
 from whencount.files import atomic_file
-from whencount.naming import Cell, Job
+from whencount.naming import CELL_KEYS, Cell, Job
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,8 +75,8 @@ def register(
 
     Args:
         file: a valid file of hypotheses.
-        results: folder of the study's results: its `rows.parquet` and `rows/*.parquet` are read. It
-            need not exist yet.
+        results: folder of the study's results, looked through by `existing_rows`. It need not exist
+            yet.
         out: the record; beside the file where left out.
         now: the time to record; the clock's where left out.
 
@@ -123,7 +123,7 @@ def read_record(path: str | Path) -> Record:
         body = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check the path") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is no registration: not valid JSON ({error}); restore it from the history of"
             " your repository"
@@ -160,7 +160,9 @@ def read_record(path: str | Path) -> Record:
 
 
 def existing_rows(results: str | Path) -> frozenset[RowKey]:
-    """The rows that a folder of results holds, in `rows.parquet` and `rows/*.parquet`.
+    """The rows that a folder of results holds, in `rows.parquet`, `rows/` and `per_query/`.
+
+    Qualities per query are the outcomes too: without the rows they are a mean away.
 
     Raises:
         InputError: a table is damaged or has no keys, or `results` is a file.
@@ -171,8 +173,42 @@ def existing_rows(results: str | Path) -> frozenset[RowKey]:
     found: set[RowKey] = set()
     for path in [folder / "rows.parquet", *sorted((folder / "rows").glob("*.parquet"))]:
         if path.exists():
-            found |= _keys_of_table(path)
+            found |= _keys_of_table(path, CELL_KEYS)
+    for path in sorted((folder / "per_query").glob("*.seed*.parquet")):
+        found |= _keys_of_table(path, ("budget", "k1", "b", "control"))
     return frozenset(found)
+
+
+def written_before(record: Record, source: str | Path, used: pd.DataFrame) -> int:
+    """How many tables that rows were read from are older than a registration.
+
+    Looked at are the table itself and those in `rows/` beside it that it was collected from: the
+    times of the files, and those in their manifests, which no copy and no `touch` changes. Times
+    can be forged; an old one never arises by itself.
+
+    Args:
+        source: rows.parquet, or a table of `rows/`.
+        used: the rows that are asked about.
+    """
+    source = Path(source)
+    jobs = {job for job, _ in row_keys(used)}
+    paths = {source, *(source.parent / "rows" / f"{job.name}.parquet" for job in jobs)}
+    return sum(any(time < record.registered for time in _times_of(path)) for path in paths)
+
+
+def _times_of(path: Path) -> list[datetime]:
+    """When a table was written, by its file and by its manifest; nothing where it is missing."""
+    from whencount.provenance.manifest import manifest_path, read_manifest
+
+    try:
+        times = [datetime.fromtimestamp(path.stat().st_mtime, UTC)]
+    except OSError:
+        return []
+    try:
+        ended = datetime.fromisoformat(str(read_manifest(manifest_path(path)).run["ended"]))
+    except (InputError, KeyError, ValueError):
+        return times
+    return times if ended.tzinfo is None else [*times, ended]
 
 
 def row_keys(rows: pd.DataFrame) -> list[RowKey]:
@@ -212,14 +248,18 @@ def source_hash(package: Path) -> str:
     return digest.hexdigest()
 
 
-def _keys_of_table(path: Path) -> set[RowKey]:
+def _keys_of_table(path: Path, columns: Sequence[str]) -> set[RowKey]:
+    """The keys of a table that has these columns; those it lacks are in its file's name."""
     import pandas as pd
     import pyarrow as pa
 
-    from whencount.naming import CELL_KEYS
-
     try:
-        return set(row_keys(pd.read_parquet(path, columns=list(CELL_KEYS))))
+        keys = pd.read_parquet(path, columns=list(columns)).drop_duplicates()
+        if "collection" not in columns:
+            representation, _, rest = path.name.removesuffix(".parquet").partition(".")
+            collection, _, seed = rest.rpartition(".seed")
+            keys = keys.assign(representation=representation, collection=collection, seed=int(seed))
+        return set(row_keys(keys))
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(

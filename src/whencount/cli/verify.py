@@ -53,16 +53,17 @@ def verify(
     """Check results against their manifests, and these against what they were made from.
 
     PATH is a folder of results or one artefact; if left out, the results of the configuration
-    (else `results`), and its reports where there are some. Names every missing, changed, truncated or extra file, every artefact whose input was
-    made anew since, and the command that makes it again.
+    (else `results`), and its reports where there are some. Names every missing, changed, truncated
+    or extra file, every artefact whose input was made anew since, and the command that makes it
+    again.
     """
+    from whencount.errors import InputError
     from whencount.provenance.recording import rebuild_command
     from whencount.provenance.verification import verify as check
 
     study: dict[str, Any] | None = None
     if configuration is not None:
         from whencount.config import load
-        from whencount.errors import InputError
 
         if not _SCHEMA.is_file():
             raise InputError(f"{_SCHEMA} is not here; run this at the root of the repository")
@@ -72,6 +73,9 @@ def verify(
     pages = [] if without_pages or not reports.exists() else [reports]
     chosen = paths or (Path(folders["results"]), *pages)
     result = check(chosen, source=source, configuration=study, quick=quick)
+    if not result.artefacts and not result.findings:
+        shown = " and ".join(str(path) for path in chosen)
+        raise InputError(f"{shown}: no artefact is there to verify; name the results of a study")
     again = sorted({Path(one.artefact) for one in result.findings})
     if as_json:
         click.echo(json.dumps(asdict(result) | {"ok": not result.findings}, indent=1))

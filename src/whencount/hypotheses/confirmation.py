@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from whencount.hypotheses.definitions import Hypothesis, HypothesisFile, load_file
 from whencount.hypotheses.selection import NotTestable
 from whencount.hypotheses.testing import Finding, Resampling, run
-from whencount.registration import Record, read_record, row_keys
+from whencount.registration import Record, read_record, row_keys, written_before
 from whencount.significance import holm
 
 if TYPE_CHECKING:
@@ -68,8 +67,9 @@ def confirm(
     """Test the hypotheses of a file on rows, and say whether the tests are confirmatory.
 
     They are where the record is whole, holds the hash of the file as it is now, was made before
-    `source` was written, and did not list the rows that the test uses; `source` must be a table of
-    the folder of results that was looked at. Otherwise they are exploratory, and `reason` says why.
+    `source` and the tables that it was collected from were written, and did not list the rows that
+    the test uses; `source` must be a table of the folder of results that was looked at. Otherwise
+    they are exploratory, and `reason` says why.
 
     Args:
         file: of hypotheses.
@@ -235,6 +235,7 @@ def _existed(record: Record, used: pd.DataFrame, source: Path) -> str:
             f"{int(existing.sum()):,} of the {len(used):,} rows it uses existed before the"
             " registration"
         )
-    if datetime.fromtimestamp(source.stat().st_mtime, UTC) < record.registered:
-        return "the table of rows was written before the registration"
-    return ""
+    older = written_before(record, source, used)
+    if older == 1:
+        return "a table of its rows was written before the registration"
+    return f"{older:,} tables of its rows were written before the registration" if older else ""

@@ -40,6 +40,28 @@ def need(rows: pd.DataFrame, *columns: str) -> None:
     Raises:
         NotTestable: one is missing, or has missing values.
     """
+    _present(rows, *columns)
+
+
+def need_numbers(rows: pd.DataFrame, *columns: str) -> None:
+    """See to it that the rows have columns of finite numbers.
+
+    Raises:
+        NotTestable: one is missing, has missing or infinite values, or holds no numbers.
+    """
+    import numpy as np
+    import pandas as pd
+
+    _present(rows, *columns)
+    for column in columns:
+        if not pd.api.types.is_numeric_dtype(rows[column]):
+            raise NotTestable(f"the column {column} holds no numbers")
+        infinite = int(np.isinf(rows[column].to_numpy(dtype=np.float64)).sum())
+        if infinite:
+            raise NotTestable(f"{infinite:,} of the {len(rows):,} rows have an infinite {column}")
+
+
+def _present(rows: pd.DataFrame, *columns: str) -> None:
     for column in columns:
         if column not in rows.columns:
             raise NotTestable(f"the rows have no column {column}")

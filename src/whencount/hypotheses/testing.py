@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whencount.hypotheses.definitions import Hypothesis
-from whencount.hypotheses.selection import NotTestable, need, select
+from whencount.hypotheses.selection import NotTestable, need, need_numbers, select
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def share_within(
     options = hypothesis.options
     chosen = select(rows, hypothesis.rows, setting)
     columns = [f"shapley_{part}" for part in options["parts"]]
-    need(chosen, "gain", *columns)
+    need_numbers(chosen, "gain", *columns)
     gain = float(chosen["gain"].sum())
     if gain == 0:
         raise NotTestable("the summed gain is 0 and has no shares")
@@ -109,7 +109,7 @@ def paired_greater(
         for side in ("greater", "lesser")
     ]
     for side, chosen in zip(("greater", "lesser"), sides, strict=True):
-        need(chosen, value)
+        need_numbers(chosen, value)
         if chosen.duplicated(list(PAIR)).any():
             raise NotTestable(
                 f"{side}: several rows of a representation of a collection; choose one setting"
@@ -141,7 +141,7 @@ def rank_correlation(
     options = hypothesis.options
     chosen = select(rows, hypothesis.rows, setting)
     first, second = options["values"]
-    need(chosen, first, second)
+    need_numbers(chosen, first, second)
     values = chosen[[first, second]].astype(np.float64)
     within = options.get("centred_within")
     if within is not None:
@@ -167,9 +167,9 @@ def model_ranking(
     options = hypothesis.options
     predictor, target = options["predictor"], options["target"]
     fitted = select(rows, options["fitted_on"])
-    need(fitted, predictor, target)
+    need_numbers(fitted, predictor, target)
     chosen = select(rows, hypothesis.rows, setting)
-    need(chosen, predictor, target)
+    need_numbers(chosen, predictor, target)
     _enough(len(fitted), "rows to fit on")
     feature = fitted[predictor].to_numpy(dtype=np.float64)
     outcome = fitted[target].to_numpy(dtype=np.float64)
@@ -188,7 +188,7 @@ def exactly_zero(
     """Whether a column is exactly 0 in every row: the estimate is its largest absolute value."""
     chosen = select(rows, hypothesis.rows, setting)
     value = hypothesis.options["value"]
-    need(chosen, value)
+    need_numbers(chosen, value)
     largest = float(chosen[value].abs().max())
     return Finding(len(chosen), chosen, largest, largest == 0, threshold=0.0)
 
@@ -211,7 +211,7 @@ def decision_rule(
     reference = hypothesis.options["reference"]
     chosen = select(rows, hypothesis.rows, setting)
     pseudo = [f"pseudo_{reference}_{configuration}" for configuration in CONFIGURATIONS]
-    need(chosen, *QUALITY_COLUMNS, *pseudo)
+    need_numbers(chosen, *QUALITY_COLUMNS, *pseudo)
     table = decisions(chosen, draws=resampling.draws, seed=resampling.seed)
     lines = table[(table["reference"] == reference) & (table["scope"] == "all")]
     if len(lines) == 0:

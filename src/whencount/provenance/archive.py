@@ -195,7 +195,7 @@ def _contents(stream: _Stream, limit: int) -> tuple[list[Member], bytes]:
             Member(str(one["path"]), int(one["size"]), str(one["sha256"]))
             for one in record["members"]
         ]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{stream.path}: {CONTENTS} cannot be used ({error})") from None
     taken: set[str] = {CONTENTS}
     for member in members:

@@ -135,12 +135,21 @@ def locate(path: str | Path) -> Located | None:
     """The artefact that a path is or lies in, the innermost one; None where there is no manifest.
 
     The path of a manifest stands for its artefact. The artefact itself need not exist.
+
+    Raises:
+        InputError: the path cannot be looked at, a name too long for the disk say.
     """
     whole = Path(os.path.abspath(path))
     if whole.name.endswith(SUFFIX):
         whole = whole.with_name(whole.name.removesuffix(SUFFIX))
     for candidate in (whole, *whole.parents):
-        if candidate.name and manifest_path(candidate).is_file():
+        try:
+            there = candidate.name and manifest_path(candidate).is_file()
+        except OSError as error:
+            raise InputError(
+                f"{str(path)[:300]} cannot be read ({error.strerror}); check the path"
+            ) from error
+        if there:
             part = whole.relative_to(candidate).as_posix()
             return Located(shown(candidate, path), "" if part == "." else part)
     return None
@@ -170,7 +179,7 @@ def read_manifest(path: Path) -> Manifest:
         raise InputError(
             f"{path} cannot be read ({error.strerror}); make its artefact again"
         ) from (error)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged ({error}); make its artefact again") from None
     try:
         return _parse(record)

@@ -40,20 +40,29 @@ def scan(roots: Iterable[Path]) -> Scan:
     """Find the artefacts in folders; a path that is an artefact, or in one, stands for that.
 
     Raises:
-        InputError: a path does not exist.
+        InputError: a path does not exist or cannot be read.
     """
     found = Scan()
     for root in roots:
-        located = locate(root)
-        if located is not None:
-            found.artefacts.append(located.path)
-        elif root.is_dir():
-            members = _members(root)
-            _walk(root, found, members)
-        else:
-            raise InputError(f"{root} does not exist; name a folder of results or an artefact")
+        try:
+            _scan_one(root, found)
+        except OSError as error:
+            raise InputError(
+                f"{error.filename or root} cannot be read ({error.strerror}); check it"
+            ) from error
     found.artefacts = sorted(set(found.artefacts))
     return found
+
+
+def _scan_one(root: Path, found: Scan) -> None:
+    located = locate(root)
+    if located is not None:
+        found.artefacts.append(located.path)
+    elif root.is_dir():
+        _walk(root, found, _members(root))
+    else:
+        state = "is no artefact" if root.exists() else "does not exist"
+        raise InputError(f"{root} {state}; name a folder of results or an artefact")
 
 
 def _walk(folder: Path, found: Scan, members: frozenset[Path]) -> bool:
@@ -127,7 +136,7 @@ def _listed(root: Path, key: str) -> list[str]:
     try:
         listed = json.loads((root / CONTENTS).read_bytes())[key]
         return [str(one["path"]) for one in listed]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
 
