@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from whencount.errors import InputError
-from whencount.files import atomic_directory, atomic_file, atomic_files, json_lines, lines_of
+from whencount.files import atomic_directory, atomic_file, atomic_files, json_lines, lines_of, sweep
 
 
 def test_a_file_appears_whole_under_its_name(tmp_path: Path) -> None:
@@ -169,3 +169,14 @@ def test_what_a_killed_process_left_is_swept_away_once_it_is_old(tmp_path: Path)
             assert not left.exists()
             assert held.exists()
     assert list(tmp_path.iterdir()) == [final]
+
+
+def test_a_folder_that_a_kill_left_aside_is_swept_too(tmp_path: Path) -> None:
+    # A kill between the two renames of a replacement leaves the old folder under this name.
+    for name in (".table.old.abc_1234", ".table.abc_1234", ".table.settings.d", ".tables.abc_1234"):
+        (tmp_path / name).mkdir()
+    sweep([tmp_path / "table"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".table.settings.d",
+        ".tables.abc_1234",
+    ]

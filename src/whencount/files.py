@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import glob
 import gzip
 import os
+import re
 import shutil
+import stat
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -22,8 +23,9 @@ from whencount.errors import InputError
 
 _RANDOM_CHARACTERS = 8
 """How many `tempfile` puts after a prefix."""
-_SECONDS_IN_DOUBT = 600.0
+_SECONDS_IN_DOUBT = 10.0
 """A temporary younger than this may belong to a process that has not locked it yet."""
+_TEMPORARY = re.compile(rf"\.(.+)\.[a-z0-9_]{{{_RANDOM_CHARACTERS}}}")
 
 
 def _synchronise(path: Path) -> None:
@@ -57,7 +59,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
     descriptor = -1
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(final)
+        sweep([final], _SECONDS_IN_DOUBT)
         descriptor, name = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
         temporary = Path(name)
         _hold(descriptor)
@@ -88,7 +90,7 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
     descriptor = -1
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(final)
+        sweep([final], _SECONDS_IN_DOUBT)
         temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
         descriptor = os.open(temporary, os.O_RDONLY)
         _hold(descriptor)
@@ -123,27 +125,48 @@ def _hold(descriptor: int) -> None:
         return
 
 
-def _sweep(final: Path) -> None:
-    """Remove what a killed process left of `final`: old temporaries that nobody holds."""
-    for entry in final.parent.glob(f".{glob.escape(final.name)}.{'?' * _RANDOM_CHARACTERS}"):
+def sweep(finals: Iterable[str | Path], seconds_in_doubt: float = 0.0) -> None:
+    """Remove what killed processes left half written of `finals`: temporaries that nobody holds.
+
+    Args:
+        finals: the names under which whole files or folders would stand.
+        seconds_in_doubt: leave younger ones; 0 only where nobody can be about to write.
+    """
+    names: dict[Path, set[str]] = {}
+    for final in map(Path, finals):
+        # A folder that is replaced stands aside for a moment, as `.NAME.old.xxxxxxxx`.
+        names.setdefault(final.parent, set()).update((final.name, f"{final.name}.old"))
+    for folder, known in names.items():
         try:
-            if time.time() - entry.lstat().st_mtime < _SECONDS_IN_DOUBT or entry.is_symlink():
-                continue
-            descriptor = os.open(entry, os.O_RDONLY)
-        except OSError:
-            # Gone already, or another's: not ours to remove.
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            entries = sorted(entry for entry in os.listdir(folder) if entry.startswith("."))
         except OSError:
             continue
+        for entry in entries:
+            match = _TEMPORARY.fullmatch(entry)
+            if match and match[1] in known:
+                _remove_unheld(folder / entry, seconds_in_doubt)
+
+
+def _remove_unheld(entry: Path, seconds_in_doubt: float) -> None:
+    try:
+        status = entry.lstat()
+        if stat.S_ISLNK(status.st_mode) or time.time() - status.st_mtime < seconds_in_doubt:
+            return
+        descriptor = os.open(entry, os.O_RDONLY)
+    except OSError:
+        # Gone already, or another's: not ours to remove.
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    else:
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
         else:
-            if entry.is_dir():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
-        finally:
-            os.close(descriptor)
+            entry.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -2,7 +2,11 @@
 
 import os
 
-from whencount import cluster
+from whencount import cluster, occupancy
+
+# A run that was killed leaves Snakemake's lock; where nobody works here any more it goes.
+if workflow.is_main_process:
+    occupancy.tell(occupancy.begin(Path.cwd(), [RESULTS, REPORTS]))
 
 # Where envs/link-package.sh finds this clone, also where Snakemake works in another folder.
 os.environ.setdefault("WHENCOUNT_SOURCE", str(workflow.basedir))
@@ -27,3 +31,4 @@ onstart:
             cluster.check()
         except InputError as error:
             raise WorkflowError(str(error)) from None
+    occupancy.sweep_left()

@@ -80,8 +80,10 @@ class StageCommand(click.Command):
         self._sources = sources
 
     def invoke(self, ctx: click.Context) -> Any:
+        from whencount.occupancy import join
         from whencount.provenance import recorded
 
+        join()
         given = ctx.params
         read = self._reads(given) if self._reads else [*self._paths(given, Reads)]
         outside = [*self._paths(given, Outside)]
