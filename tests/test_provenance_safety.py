@@ -81,7 +81,7 @@ def faults(tree: ast.AST) -> Iterator[str]:
             yield "torch.load without weights_only"
         if "allow_pickle" in options and not _is(options["allow_pickle"], False):
             yield "allow_pickle"
-        if "trust_remote_code" in options and _is(options["trust_remote_code"], True):
+        if "trust_remote_code" in options and not _is(options["trust_remote_code"], False):
             yield "trust_remote_code"
         if "shell" in options and not _is(options["shell"], False):
             yield "shell"
@@ -123,6 +123,7 @@ def test_no_module_reads_pickles_or_runs_what_it_reads() -> None:
         "eval(text)",
         "subprocess.run(line, shell=True)",
         "AutoModel.from_pretrained(name, trust_remote_code=True)",
+        "AutoModel.from_pretrained(name, trust_remote_code=settings.trust)",
     ],
 )
 def test_the_search_for_unsafe_reading_finds_it(text: str) -> None:
