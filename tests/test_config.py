@@ -156,6 +156,15 @@ def test_an_unknown_published_name_suggests_the_nearest(
         configuration.validate(given, SCHEMA)
 
 
+def test_the_reported_family_has_rows_on_the_reported_collections(valid: dict[str, Any]) -> None:
+    valid["families"]["primary"]["collections"] = ["limit"]
+    valid["statistics"]["collections"] = ["api-docs", "limit"]
+    configuration.validate(valid, SCHEMA)
+    valid["statistics"]["collections"] = ["api-docs"]
+    with pytest.raises(InputError, match="'primary' is about limit alone"):
+        configuration.validate(valid, SCHEMA)
+
+
 def test_fusion_needs_the_rankings_that_it_fuses(valid: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"references\.rrf: it fuses bm25 and dense; add dense"):
         configuration.validate(valid | {"references": {"bm25": {}, "rrf": {}}}, SCHEMA)

@@ -225,6 +225,8 @@ def test_a_notebook_of_ones_own_shows_its_text_images_and_printed_lines(
     reports.render(notebook, {"who": "me"}, tmp_path / "figures", tmp_path / "own.html")
     page = (tmp_path / "own.html").read_text(encoding="utf-8")
     assert "<title>Mine</title>" in page
+    # The notebook keeps no figure; what a rule of the workflow writes must not be empty.
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["none.json"]
     assert re.findall(r'id="twice[^"]*"', page) == ['id="twice"', 'id="twice-2"']
     assert "hello &lt;b&gt; me" in page
     assert "<td>&lt;u&gt;</td>" in page

@@ -249,6 +249,7 @@ def _check_names(config: Mapping[str, Any]) -> None:
     _must_be(statistics["family"], list(config["families"]), "statistics.family", "family")
     for name in statistics.get("collections", []):
         _must_be(name, known["collections"], "statistics.collections", "collection")
+    _check_reported(config)
     for name, options in config["collections"].items():
         corpus = options.get("corpus", name)
         _must_be(corpus, known["collections"], f"collections.{name}.corpus", "collection")
@@ -257,6 +258,18 @@ def _check_names(config: Mapping[str, Any]) -> None:
                 f"configuration, collections.{name}.corpus: {corpus!r} borrows its documents"
                 f" itself; name {config['collections'][corpus]['corpus']!r}"
             )
+
+
+def _check_reported(config: Mapping[str, Any]) -> None:
+    """There must be rows to report, or the study would end with nothing to say."""
+    name, everywhere = config["statistics"]["family"], list(config["collections"])
+    family = config["families"][name]
+    there = family.get("collections", everywhere)
+    if not set(there) & set(config["statistics"].get("collections", everywhere)):
+        raise InputError(
+            f"configuration, statistics.collections: the reported family {name!r} is about"
+            f" {', '.join(there)} alone; name one of these, or give the family more"
+        )
 
 
 def _check_references(config: Mapping[str, Any]) -> None:

@@ -52,6 +52,10 @@ def render(notebook: Path, parameters: Mapping[str, Any], figures: Path, out: Pa
         page = _page(executed, str(parameters.get("study", "")), Path(notebook).parent)
         with atomic_file(out) as temporary:
             temporary.write_text(page, encoding="utf-8")
+        if not any(folder.iterdir()):
+            # No hypothesis could be tested, say. An empty folder is no artefact: nothing in it
+            # could be checked, and no archive would hold it.
+            (folder / "none.json").write_text("[]\n", encoding="utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:
