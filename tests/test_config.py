@@ -157,12 +157,13 @@ def test_an_unknown_published_name_suggests_the_nearest(
 
 
 def test_the_reported_family_has_rows_on_the_reported_collections(valid: dict[str, Any]) -> None:
-    valid["families"]["primary"]["collections"] = ["limit"]
-    valid["statistics"]["collections"] = ["api-docs", "limit"]
-    configuration.validate(valid, SCHEMA)
-    valid["statistics"]["collections"] = ["api-docs"]
+    given = copy.deepcopy(valid)
+    given["families"]["primary"]["collections"] = ["limit"]
+    given["statistics"]["collections"] = ["api-docs", "limit"]
+    configuration.validate(given, SCHEMA)
+    given["statistics"]["collections"] = ["api-docs"]
     with pytest.raises(InputError, match="'primary' is about limit alone"):
-        configuration.validate(valid, SCHEMA)
+        configuration.validate(given, SCHEMA)
 
 
 def test_fusion_needs_the_rankings_that_it_fuses(valid: dict[str, Any]) -> None:
