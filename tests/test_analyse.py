@@ -222,7 +222,9 @@ def test_a_malformed_table_is_one_sentence_and_exit_2(
 def test_a_list_where_a_number_belongs_is_told(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     for column in ("k1", "q010"):
-        qualities().assign(**{column: [[1.2, 3.0]] * 4}).to_parquet(path)
+        frame = qualities()
+        frame[column] = pd.Series([[1.2, 3.0]] * 4, index=frame.index)
+        frame.to_parquet(path)
         with pytest.raises(InputError, match=rf"row 1 .*: {column} is .*; give a number"):
             read_rows(path)
 
