@@ -55,7 +55,7 @@ def test_failures_are_told_as_failures(page: str) -> None:
 
 
 def test_every_line_says_whether_it_is_confirmatory_and_why_not(page: str) -> None:
-    assert "Exploratory: the rows existed before. Published: 39 %" in section(page, "H1")
+    assert "Exploratory: the rows existed before. Published: 39.3 %" in section(page, "H1")
     assert "Confirmatory: registered before the rows were computed." in section(page, "H5")
     assert "6 of them are confirmatory (the rows existed before)." in page
 
@@ -108,8 +108,8 @@ def test_the_decision_rule_has_its_figure(tables: StudyTables) -> None:
         families="held_back",
         collection=["msmarco-dev", "trec-dl-2019", "trec-dl-2020", "msmarco-dev"],
         collection_gain=[0.1, 0.1, -0.1, -0.1],
-        pseudo_rrf_010=0.0,
-        pseudo_rrf_111=[0.2, -0.2, -0.2, 0.2],
+        pseudo_dense_010=0.0,
+        pseudo_dense_111=[0.2, -0.2, -0.2, 0.2],
     )
     drawing = figure_of(rule, rows, "rule")
     assert drawing is not None

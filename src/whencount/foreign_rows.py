@@ -127,6 +127,8 @@ def _read(path: Path) -> pd.DataFrame:
             if short.any():
                 raise ValueError(f"line {int(short.to_numpy().argmax()) + 1} is cut short")
             frame = frame[1:].set_axis(frame.iloc[0].tolist(), axis=1)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file; give a table of rows") from error
     except (OSError, EOFError, ValueError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path} cannot be read as a table ({reason})") from error

@@ -10,10 +10,11 @@ FEW_COLLECTIONS = 6
 """With fewer, a resampled interval takes too few distinct values to be taken at its word."""
 
 
-def percent(value: float) -> str:
+def percent(value: float, digits: int = 0) -> str:
     """`57 %`, with a true minus sign and a space that does not break."""
     # Adding 0 takes the sign off a rounded -0.
-    return f"{round(100 * value) + 0:d}\N{NO-BREAK SPACE}%".replace("-", "−")
+    rounded = round(100 * value, digits) + 0
+    return f"{rounded:.{digits}f}\N{NO-BREAK SPACE}%".replace("-", "−")
 
 
 def signed(value: float, digits: int = 3) -> str:

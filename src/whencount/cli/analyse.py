@@ -135,6 +135,8 @@ def _print(result: Analysis) -> None:
 
     from rich.console import Console
 
+    from whencount.reports.hypothesis_pieces import reasons
+
     width = None if sys.stdout.isatty() else _LEAST_WIDTH
     console = Console(highlight=False, soft_wrap=True, width=width)
     console.print("Shares of the gain have their 95 % interval over collections in brackets.")
@@ -144,7 +146,7 @@ def _print(result: Analysis) -> None:
         title = f"Shares of the gain in %, {'over ' + over if scope == 'all' else f'by {scope}'}"
         console.print(_shares(lines, title))
     console.print(_hypotheses(result.hypotheses))
-    for sentence in _reasons(result.hypotheses):
+    for sentence in reasons(result.hypotheses):
         console.print(sentence)
     if len(result.predictors):
         console.print(_predictors(result.predictors))
@@ -196,15 +198,6 @@ def _hypotheses(hypotheses: pd.DataFrame) -> Any:
             _number(line["holm_p"], ".4g"),
         )
     return table
-
-
-def _reasons(hypotheses: pd.DataFrame) -> list[str]:
-    """Why hypotheses are exploratory or not testable, those of one reason together."""
-    given = hypotheses[hypotheses["reason"] != ""]
-    return [
-        f"{', '.join(dict.fromkeys(lines['hypothesis']))}: {status}, {reason}"
-        for (status, reason), lines in given.groupby(["status", "reason"], sort=False)
-    ]
 
 
 def _predictors(predictors: pd.DataFrame) -> Any:

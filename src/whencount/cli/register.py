@@ -46,5 +46,5 @@ def register(file: Path, results: Path, out: Path | None) -> None:
         )
     known = f"{len(record.rows):,} rows existed" if record.rows else "no row existed"
     click.echo(
-        f"{record.path}: registered {file}, sha256 {record.sha256[:16]}; {known}. Commit it."
+        f"{record.path}: registered {file}, sha256 {record.sha256[:16]}; {known}. Commit both."
     )

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AXES = {
-    "family": "bases of a family it has not seen",
-    "corpus": "corpora it has not seen",
+    "family": "bases of an unseen family",
+    "corpus": "unseen corpora",
     "parameters": "other k1 and b",
 }
 """What is held out on each axis, as it follows "predict on"."""

@@ -56,7 +56,7 @@ def lines_of(table: pd.DataFrame | None, name: str) -> pd.DataFrame | None:
 def published_text(name: str, found: dict[str, Any]) -> str:
     """The published figures of H1 ... H6 in words."""
     if name == "H1":
-        return f"{percent(found['collection_statistics_share'])}"
+        return percent(found["collection_statistics_share"], 1)
     if name == "H5":
         return f"largest |φ| {found['max_abs_length_shapley']:g} over {found['rows']} rows"
     if name in ("H2", "H6"):
@@ -78,7 +78,7 @@ def _line(line: pd.Series) -> str:
     name = str(line["hypothesis"])
     estimate, other, p = (_float(line[key]) for key in ("estimate", "comparison", "holm_p"))
     if name == "H1":
-        text = percent(estimate)
+        text = percent(estimate, 1)
     elif name == "H5":
         text = f"largest |φ| {estimate:g} over {int(line['rows'])} rows"
     elif name in ("H2", "H6"):

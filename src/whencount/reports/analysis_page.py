@@ -15,6 +15,8 @@ from whencount.reports.style import SWITCH_NAMES
 from whencount.wording import capital, number, percent, plural, signed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whencount.analysis import Analysis
 
 _SCOPES = ("all", "budget", "collection", "granularity", "basis", "representation")
@@ -42,14 +44,19 @@ def analysis_page(analysis: Analysis, name: str) -> str:
     ]
     overview = hypothesis_pieces.overview(analysis.hypotheses)
     body += [overview.markup] if overview is not None else []
+    body.append(_listed(hypothesis_pieces.reasons(analysis.hypotheses)))
     if len(analysis.predictors):
         body += ["<h2>Predictors</h2>", _predictors(analysis.predictors)]
     if len(analysis.decisions):
         body += ["<h2>Decision rule</h2>", _decisions(analysis.decisions)]
     if analysis.notes:
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in analysis.notes)
-        body += ["<h2>Notes</h2>", f"<ul>{notes}</ul>"]
+        body += ["<h2>Notes</h2>", _listed([capital(note) for note in analysis.notes])]
     return page("Analysis of rows", name, "\n".join(body))
+
+
+def _listed(sentences: Sequence[str]) -> str:
+    items = "".join(f"<li>{html.escape(one)}</li>" for one in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def _shares(shares: pd.DataFrame) -> str:

@@ -42,6 +42,15 @@ def verdict(line: pd.Series) -> str:
     return PASSED if bool(line["passes"]) else FAILED
 
 
+def reasons(table: pd.DataFrame) -> list[str]:
+    """Why hypotheses are exploratory or not testable, those of one reason together."""
+    given = table[table["reason"] != ""]
+    return [
+        f"{', '.join(dict.fromkeys(lines['hypothesis']))}: {status}, {reason}"
+        for (status, reason), lines in given.groupby(["status", "reason"], sort=False)
+    ]
+
+
 def in_words(table: pd.DataFrame) -> list[str]:
     """How many hypotheses passed and failed, per registration, and whether that is confirmatory."""
     found = []
@@ -198,7 +207,8 @@ def _value(line: pd.Series, column: str) -> str:
         return "–"
     test = str(line["test"])
     if test == "share_within":
-        return percent(value)
+        # Two digits alone would put a share near an end of its interval on that end.
+        return percent(value, 1)
     if test == "exactly_zero":
         return "0" if value == 0 else f"{value:.2g}"
     if test in ("rank_correlation", "model_ranking"):

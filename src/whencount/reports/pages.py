@@ -113,7 +113,7 @@ def links(tables: StudyTables) -> Table:
     }
     parts = []
     if tables.hypotheses is not None:
-        page_of = link("hypotheses.html", "The registered hypotheses")
+        page_of = link("hypotheses.html", "The hypotheses")
         parts.append(f"<p>{page_of}, each with its test, its verdict and a figure.</p>")
     for heading, items in listed.items():
         content = "".join(f"<li>{item}</li>" for item in items)
@@ -137,6 +137,10 @@ def _body(
         yield _shown(part_figures.effects(lines, part.other))
         yield _effects(lines, part, settings)
         yield "<h2>What shows without labels</h2>"
+        yield (
+            "<p>Statistics of the stored values and of how often features occur; they need neither"
+            " queries nor judgements. docs/tables.md defines each.</p>"
+        )
         yield _statistics(lines, part)
         yield _shown(_disruption(lines, part))
         yield from _decisions(tables, part, settings)
