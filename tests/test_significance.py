@@ -191,6 +191,28 @@ def test_study_table_has_a_line_per_row_and_holm_over_each_family() -> None:
     np.testing.assert_array_equal(table.iloc[3][[f"p_{name}" for name in EFFECTS]], alone.p[0])
 
 
+def test_rows_with_few_queries_are_never_significant() -> None:
+    lines = study()
+    few = pd.concat([lines[lines["collection"] == "b"], lines[lines["query_id"].isin(["q0"])]])
+    few = few.drop_duplicates()
+    few.loc[few["collection"] == "a", list(QUALITY_COLUMNS)] = [0, 0, 0, 0, 1, 1, 1, 1]
+    table = significance(few, ["representation"], draws=400)
+    one = table[table["collection"] == "a"]
+    assert one["queries"].tolist() == [1, 1]
+    # Each of the 400 resamples of one query is that query: the formula alone would give 1/401.
+    assert (one["statistic_idf"] == 2).all()
+    assert (one[[f"{kind}_{effect}" for kind in ("p", "holm") for effect in EFFECTS]] == 1).all(
+        None
+    )
+    pd.testing.assert_frame_equal(
+        table[table["collection"] == "b"].filter(like="p_").reset_index(drop=True).iloc[:, :4],
+        significance(lines, ["representation"], draws=400)[2:]
+        .filter(like="p_")
+        .reset_index(drop=True)
+        .iloc[:, :4],
+    )
+
+
 def test_study_table_does_not_depend_on_the_order_of_lines() -> None:
     lines = study()
     shuffled = lines.sample(frac=1, random_state=0)

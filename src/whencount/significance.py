@@ -36,6 +36,9 @@ EFFECTS = ("full", *SWITCHES)
 FAMILIES = {"full": ("full",), "main_effects": SWITCHES}
 """Effects that are corrected together, over all rows of a study."""
 
+FEWEST_QUERIES = 5
+"""Rows with fewer are not tested: resamples of one query are all alike, and its p the smallest."""
+
 # A draw that reaches the border |d* - d| = |d| up to rounding counts, whatever the last bits of
 # the matrix product are: they depend on where in the matrix a row stands.
 _BORDER = 1e-9
@@ -249,7 +252,8 @@ def significance(
     Returns:
         One line per row, sorted: `group`, `keys`, queries, statistic_full, statistic_idf, ...,
         p_full, p_idf, p_saturation, p_length, holm_full, holm_idf, holm_saturation, holm_length.
-        Holm's families are FAMILIES over all lines.
+        Holm's families are FAMILIES over all lines. A row with fewer than FEWEST_QUERIES queries
+        has p 1 and stays in its family.
 
     Raises:
         InputError: a row of a collection misses queries that another has, or has one twice.
@@ -269,7 +273,9 @@ def significance(
         for index, effect in enumerate(EFFECTS):
             part[f"statistic_{effect}"] = result.observed[:, index]
         for index, effect in enumerate(EFFECTS):
-            part[f"p_{effect}"] = result.p[:, index]
+            part[f"p_{effect}"] = (
+                result.p[:, index] if part["queries"][0] >= FEWEST_QUERIES else 1.0
+            )
         parts.append(part)
     if not parts:
         raise InputError("no rows to test; check the selection")

@@ -16,9 +16,9 @@ from whencount.comparison.prediction import TARGETS
 from whencount.reports.drawing import Table
 from whencount.reports.markup import folded, link, markup, page_name
 from whencount.reports.style import (
-    REFERENCE_NAMES,
     SWITCH_NAMES,
     in_order,
+    references_in_order,
     representation_name,
 )
 from whencount.reports.tables import StudyTables
@@ -78,13 +78,13 @@ def quality(tables: StudyTables, family: str, settings: Mapping[str, Any]) -> Ta
         same = [name for name, count in published.queries().items() if asked.get(name) == count]
         theirs = theirs[theirs.index.isin(same)]
     shown = bool(set(rows["collection"]) & set(theirs.index))
-    references = [name for name in REFERENCE_NAMES if name in set(tables.references["reference"])]
+    references = references_in_order(tables.references["reference"])
     measured = tables.references.drop_duplicates(["collection", "reference"])
     scores = measured.set_index(["collection", "reference"])["ndcg_10"].to_dict()
     head = ["collection", "queries"]
     for name in references:
         known = shown and name in theirs.columns
-        head += heads(REFERENCE_NAMES[name], known, compare)
+        head += heads(references[name], known, compare)
     for title in ("mean 000", "mean 111", "best 111"):
         head += heads(title, shown, compare)
     head.append("best representation")

@@ -41,9 +41,10 @@ from whencount.reports.style import (
     basis_colour,
     basis_name,
     in_order,
+    references_in_order,
 )
 from whencount.significance import EFFECTS
-from whencount.wording import signed
+from whencount.wording import joined, signed
 
 __all__ = ["collection_gain", "quality", "saturation", "shares", "significance", "ties"]
 
@@ -78,6 +79,13 @@ def quality(
         panel.set_xlabel("nDCG@10")
         panel.tick_params(axis="y", length=0)
     name_rows(panels[0], names)
+    present = references_in_order(references["reference"])
+    lines_are = (
+        f" Vertical lines are references ({joined(list(present.values()))}); one that lies far off"
+        " stands above the panel as a number."
+        if present
+        else ""
+    )
     legend(
         figure,
         [
@@ -87,8 +95,7 @@ def quality(
             ),
             *(
                 Line2D([], [], color=INK, ls=REFERENCE_LINES.get(name, "-"), label=label)
-                for name, label in REFERENCE_NAMES.items()
-                if name in set(references["reference"])
+                for name, label in present.items()
             ),
         ],
     )
@@ -98,10 +105,9 @@ def quality(
         title or "Quality per collection",
         "For each representation, the quality of the plain inner product (open), of the inner"
         " product with saturation alone (orange) and of full BM25 (solid). A solid mark to the"
-        " right of the orange one means that IDF and length added something on top. Vertical lines"
-        " are text BM25 and dense retrieval with the same encoder; one that lies far off stands"
-        " above the panel as a number. Each panel has its own scale. Computed as the mean nDCG@10"
-        " over all queries with a relevant document.",
+        f" right of the orange one means that IDF and length added something on top.{lines_are}"
+        " Each panel has its own scale. Computed as the mean nDCG@10 over all queries with a"
+        " relevant document.",
         f"Dot plot of nDCG@10 for {len(names)} representations on {len(collections)} collections,"
         " under the inner product, with saturation, and under full BM25.",
     )

@@ -102,6 +102,13 @@ def representation_name(name: str) -> str:
     return f"{basis_name(representation.basis + shared)} {representation.granularity}"
 
 
+def references_in_order(names: Iterable[str]) -> dict[str, str]:
+    """Each reference and its name for a reader; external encoders of other names come last."""
+    present = set(names)
+    others = {name: name for name in sorted(present - REFERENCE_NAMES.keys())}
+    return {name: label for name, label in REFERENCE_NAMES.items() if name in present} | others
+
+
 def in_order(representations: Iterable[str]) -> list[str]:
     """Distinct representations: by basis in the study's order, pooled before token."""
     bases = list(BASIS_NAMES)
