@@ -20,6 +20,7 @@ from whencount.provenance import (
     locate,
     manifest_path,
     read_manifest,
+    rebuild_command,
     recorded,
     recording,
     stage_hash,
@@ -434,3 +435,26 @@ def test_the_innermost_artefact_is_found(study: Path) -> None:
     assert found is not None
     assert (found.path, found.part) == (VECTORS, "sae_token.seed0/values.npy")
     assert locate("config.yaml") is None
+
+
+def test_the_command_that_mends_names_the_configuration_of_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "config.yaml").write_text("study: embedded\n")
+    (tmp_path / "my.yaml").write_text("study: mine\nresults: results/mine\nreports: pages/mine\n")
+    (tmp_path / "configs" / "test.yaml").write_text("study: test\nresults: results/test\n")
+    (tmp_path / "broken.yaml").write_text("results: [\n")
+    monkeypatch.chdir(tmp_path)
+
+    def command(*names: str) -> str:
+        return rebuild_command([Path(name) for name in names])
+
+    force = "snakemake --cores 2 --force"
+    assert command("results/rows.parquet") == f"{force} results/rows.parquet"
+    assert command("results/mine/b", "results/mine/a") == (
+        f"{force} results/mine/a results/mine/b --configfile my.yaml"
+    )
+    assert command("pages/mine/x.html") == f"{force} pages/mine/x.html --configfile my.yaml"
+    assert command("results/test/x") == f"{force} results/test/x --configfile configs/test.yaml"
+    assert command("elsewhere/x") == f"{force} elsewhere/x"

@@ -99,7 +99,7 @@ def verify(
                 click.echo(f"  {rebuild_command(again)}")
             else:
                 asked = shlex.join(["whencount", "verify", *sys.argv[2:], "--names"])
-                click.echo(f"  {rebuild_command([Path(f'$({asked})')])}")
+                click.echo(f"  {rebuild_command(again, f'$({asked})')}")
         else:
             click.echo(f"{checked}: all as their manifests say")
     if result.findings:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,8 @@ from whencount.provenance.manifest import (
 from whencount.provenance.sources import stage_hash
 
 _AT_REST_SECONDS = 2.0
+_DEFAULT = "config.yaml"
+_STUDIES = ("*.yaml", "configs/*.yaml")
 KINDS = {
     "collection": "collection",
     "fit-text": "passages",
@@ -158,9 +162,55 @@ def kind_of(stage: str, artefact: Path) -> str:
     return "figures" if artefact.is_dir() and stage == "report" else "other"
 
 
-def rebuild_command(artefacts: Sequence[Path]) -> str:
-    """The command that makes artefacts again, whatever stands there now."""
-    return f"snakemake --cores 2 --force {' '.join(sorted(map(str, artefacts)))}"
+def rebuild_command(artefacts: Sequence[Path], asked: str = "") -> str:
+    """The command that makes artefacts again, whatever stands there now.
+
+    Args:
+        artefacts: of one study; the configuration that has them in its folders is looked for below
+            the working directory and named, unless it is the default one.
+        asked: what stands in the command in place of their names.
+    """
+    targets = asked or " ".join(sorted(map(str, artefacts)))
+    file = configuration_file(artefacts[0]) if artefacts else None
+    # The targets come first, since --configfile takes every word after it for a file.
+    other = f" --configfile {shlex.quote(file)}" if file not in (None, _DEFAULT) else ""
+    return f"snakemake --cores 2 --force {targets}{other}"
+
+
+def configuration_file(artefact: Path) -> str | None:
+    """The file of the study in whose folder of results or reports an artefact lies, by name.
+
+    Looked at are `config.yaml`, then the other YAML files here and in `configs`; the innermost
+    folder counts, and among files with the same one the first. None where there is no such file.
+    """
+    place = Path(os.path.abspath(artefact))
+    found: tuple[int, str] | None = None
+    for folder, name in _folders_of_studies(os.getcwd()):
+        if place.is_relative_to(folder) and (found is None or len(folder.parts) > found[0]):
+            found = (len(folder.parts), name)
+    return None if found is None else found[1]
+
+
+@cache
+def _folders_of_studies(root: str) -> tuple[tuple[Path, str], ...]:
+    """The folders of results and reports of every configuration below a folder."""
+    others = [path for where in _STUDIES for path in sorted(Path(root).glob(where))]
+    names = [_DEFAULT, *(str(path.relative_to(root)) for path in others)]
+    return tuple((folder, name) for name in names for folder in _folders(name))
+
+
+def _folders(name: str) -> list[Path]:
+    """Where a configuration puts results and reports; nothing for another kind of file."""
+    from whencount.yaml_files import read_yaml
+
+    try:
+        study = read_yaml(Path(name).read_bytes(), name)
+    except (OSError, InputError):
+        return []
+    if not isinstance(study, dict) or "study" not in study:
+        return []
+    folders = [study.get(key, key) for key in ("results", "reports")]
+    return [Path(os.path.abspath(folder)) for folder in folders if isinstance(folder, str)]
 
 
 def check_input(path: str | Path) -> str:
