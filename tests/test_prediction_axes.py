@@ -92,6 +92,20 @@ def test_no_group_stands_on_both_sides_of_a_fit(rows: pd.DataFrame) -> None:
                 assert list(fit.groups) == list(plan.corpus[plan.primary])
 
 
+def test_other_settings_are_those_of_primary_rows(rows: pd.DataFrame) -> None:
+    # Native vectors of an external encoder, which has no primary row, are no row of "budgets".
+    external = rows[rows["representation"] == "sae_token"].assign(
+        representation="splade_external", basis="splade", granularity="external", families="more"
+    )
+    plans = [
+        design(candidates(table).reset_index(drop=True), "primary")
+        for table in (rows, pd.concat([rows, external.assign(budget="native")]))
+    ]
+    assert [{axis: len(others) for axis, others in plan.others.items()} for plan in plans] == [
+        {axis: len(others) for axis, others in plans[0].others.items()}
+    ] * 2
+
+
 def test_the_full_configuration_has_the_published_axes() -> None:
     """Study, section 4: 140 primary rows on the ten, 560, 322 and 100 others."""
     config = load(ROOT / "configs" / "full.yaml", SCHEMA)

@@ -155,9 +155,14 @@ def design(rows: pd.DataFrame, primary_family: str) -> Design:
         .astype(bool)
         for axis, columns in respects.items()
     }
+    # An external encoder that stands beside the bases has no primary row to differ from.
+    places = ["representation", "collection"]
+    same_place = pd.MultiIndex.from_frame(rows[places]).isin(
+        pd.MultiIndex.from_frame(rows.loc[mask, places])
+    )
     others, notes = {}, []
     for axis in respects:
-        chosen = ~alike[axis]
+        chosen = ~alike[axis] & same_place
         for other in respects:
             if other != axis:
                 chosen &= alike[other]
