@@ -177,6 +177,8 @@ def test_direction_of_the_gain_and_of_the_correlation_choose_the_words() -> None
     assert "the less saturation brings" in text(losing)
     assert "says little" in text(answer_of((0.1, 0.6, 0.3), rho=0.1))
     assert "cannot be told" in text(answer_of((0.1, 0.6, 0.3), rho=math.nan))
+    few = replace(answer_of((0.1, 0.6, 0.3)), saturation=Correlation(1.0, 3))
+    assert "cannot be told here: 3 rows are too few" in text(few)
     undefined = answer_of((math.nan, math.nan, math.nan), gain=Signs(0, 0, 42, 0.0))
     assert "cannot be shared out" in text(undefined)
     assert "the same in all of them" in text(undefined)

@@ -120,7 +120,7 @@ def held_out(table: pd.DataFrame | None, settings: Mapping[str, Any]) -> Table |
                 )
                 line += cells(ours, published_r2, True, compare, _two)
             body.append(line)
-    return Table(markup(head, body, texts=2))
+    return Table(markup(head, body, texts=2)) if body else None
 
 
 def signs(table: pd.DataFrame | None, axis: str = "corpus") -> Table | None:

@@ -16,6 +16,8 @@ from whencount.wording import (
     signed,
 )
 
+_FEWEST_ROWS = 5
+"""With fewer a rank correlation is not put into words."""
 _NOTEWORTHY_RHO = 0.3
 """Below this a rank correlation is called weak: the bar that hypothesis H3 of the study sets."""
 
@@ -95,7 +97,7 @@ def _statistics(answer: Answer) -> str:
         f" {found.up:,} of {plural(found.total, 'row')}, harm in {found.down:,} and change nothing"
         f" in {found.same:,}; the mean of G = Q111 − Q010 is {signed(found.mean)}. Of that, length"
         f" adds {signed(answer.length_added.mean)} to saturation (Q011 − Q010, up in"
-        f" {answer.length_added.up:,} rows) and IDF then {signed(answer.idf_added.mean)}"
+        f" {plural(answer.length_added.up, 'row')}) and IDF then {signed(answer.idf_added.mean)}"
         f" (Q111 − Q011, up in {answer.idf_added.up:,})."
     )
     helped = [item for item in answer.by_collection if item[1] > 0]
@@ -130,6 +132,11 @@ def _saturation(answer: Answer) -> str:
         return (
             "Whether uneven stored values call for saturation cannot be told here: the rows do not"
             " differ enough."
+        )
+    if found.rows < _FEWEST_ROWS:
+        return (
+            "Whether uneven stored values call for saturation cannot be told here:"
+            f" {plural(found.rows, 'row')} are too few."
         )
     if found.rho >= _NOTEWORTHY_RHO:
         text = "The more uneven the values that an index stores, the more saturation brings"
