@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,6 +14,9 @@ from whencount.reports.style import INK, SWITCH_COLOURS, representation_name
 
 WIDTH = 9.6
 """Inches; what a page shows without scrolling."""
+
+_LETTER, _MARK = 0.075, 0.5
+"""Inches of a legend that a letter takes, and a mark with the space around it."""
 
 STAGES = {"000": "inner product", "010": "+ saturation", "111": "+ IDF and length"}
 STAGE_FACES = {"000": "none", "010": SWITCH_COLOURS["saturation"], "111": INK}
@@ -50,10 +54,27 @@ def dot(face: str, edge: str, label: str) -> Line2D:
 
 
 def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
+    """A legend above the panels, in as many columns as the figure has room for."""
+    width = float(figure.get_size_inches()[0])
     figure.legend(
         handles=list(handles),
         loc="outside upper left",
-        ncols=5 if len(handles) > 6 else len(handles),
+        ncols=_legend_columns([str(handle.get_label()) for handle in handles], width),
         handletextpad=0.5,
         columnspacing=1.6,
     )
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """At most five columns, or six of a single line; fewer where they are wider than the figure."""
+    count = len(labels)
+    for columns in range(5 if count > 6 else count, 1, -1):
+        # Matplotlib fills column by column, the first ones with one more where it does not divide.
+        most, longer = divmod(count, columns)
+        starts = [place * most + min(place, longer) for place in range(columns + 1)]
+        longest = [
+            max(len(label) for label in labels[start:end]) for start, end in pairwise(starts)
+        ]
+        if sum(longest) * _LETTER + columns * _MARK <= width:
+            return columns
+    return 1
