@@ -74,7 +74,7 @@ def quality(
         span = lines[[f"q{stage}" for stage in STAGES]]
         panel.hlines(heights, span.min(axis=1), span.max(axis=1), color=FAINT, zorder=2)
         beside = references[references["collection"] == collection]
-        _references(panel, beside, float(span.to_numpy().min()), float(span.to_numpy().max()))
+        reference_lines(panel, beside, float(span.to_numpy().min()), float(span.to_numpy().max()))
         panel.set_title(collection)
         panel.set_xlabel("nDCG@10")
         panel.tick_params(axis="y", length=0)
@@ -113,7 +113,7 @@ def quality(
     )
 
 
-def _references(panel: Axes, table: pd.DataFrame, low: float, high: float) -> None:
+def reference_lines(panel: Axes, table: pd.DataFrame, low: float, high: float) -> None:
     """Lines at the references; those far outside the rows (low, high) as text above the panel."""
     room = max(high - low, 0.02)
     far = []

@@ -18,6 +18,7 @@ from whencount.reports.canvas import (
     legend,
 )
 from whencount.reports.drawing import Drawing
+from whencount.reports.figures import reference_lines
 from whencount.reports.style import (
     FAINT,
     INK,
@@ -59,7 +60,7 @@ def quality(rows: pd.DataFrame, references: pd.DataFrame, by: str) -> Drawing:
             zorder=3,
         )
     beside = references[references["collection"].isin(rows["collection"])]
-    present = _references(axes, lines, beside, by)
+    present = _references(axes, lines, beside, by, span)
     _name(axes, labels)
     axes.set_xlabel("nDCG@10")
     legend(
@@ -85,7 +86,8 @@ def quality(rows: pd.DataFrame, references: pd.DataFrame, by: str) -> Drawing:
         "The quality of the plain inner product (open), of the inner product with saturation alone"
         " (orange) and of full BM25 (solid). A solid mark to the right of the orange one means that"
         " IDF and length added something on top. Lines are references: retrieval on the words of"
-        " the text, or with the dense vectors of the encoder.",
+        " the text, or with the dense vectors of the encoder; on the page of a collection one that"
+        " lies far off stands above the panel as a number.",
         f"Dot plot of nDCG@10 for {len(lines)} rows under three configurations.",
     )
 
@@ -133,15 +135,18 @@ def _ordered(rows: pd.DataFrame, by: str) -> tuple[pd.DataFrame, list[str]]:
     return lines, labels
 
 
-def _references(axes: Axes, lines: pd.DataFrame, references: pd.DataFrame, by: str) -> list[str]:
+def _references(
+    axes: Axes, lines: pd.DataFrame, references: pd.DataFrame, by: str, span: pd.DataFrame
+) -> list[str]:
     """Lines across the panel for one collection, a short one per line for several."""
     present = []
+    if by == "representation":
+        ordered = references.sort_values("reference")
+        reference_lines(axes, ordered, float(span.to_numpy().min()), float(span.to_numpy().max()))
+        return list(ordered["reference"].unique())
     for name, part in references.groupby("reference", sort=True):
         style = REFERENCE_LINES.get(str(name), "-")
         present.append(str(name))
-        if by == "representation":
-            axes.axvline(float(part["ndcg_10"].iloc[0]), color=INK, lw=1.1, ls=style)
-            continue
         values = dict(zip(part["collection"], part["ndcg_10"], strict=True))
         for height, collection in enumerate(lines["collection"]):
             if collection in values:
