@@ -165,3 +165,10 @@ def test_nothing_heavy_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "0", "-1"])
+def test_a_rate_that_is_none_is_refused(rate: str) -> None:
+    result = call(ROOT / "config.yaml", "--gpu-tokens-per-second", rate)
+    assert result.exit_code == 2
+    assert "gpu-tokens-per-second" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -46,6 +47,10 @@ def grid(config: Path, gpu_tokens_per_second: float | None, as_json: bool) -> No
     Nothing is run, downloaded or written. Estimates are good for the choice of machines, within a
     factor of two or three; the rates they rest on are printed below them.
     """
+    if gpu_tokens_per_second is not None and not math.isfinite(gpu_tokens_per_second):
+        raise InputError(
+            f"--gpu-tokens-per-second is {gpu_tokens_per_second}; give a number above 0"
+        )
     from whencount.config import load
     from whencount.estimates import estimate
     from whencount.rates import RATES
