@@ -166,6 +166,15 @@ def test_the_reported_family_has_rows_on_the_reported_collections(valid: dict[st
         configuration.validate(given, SCHEMA)
 
 
+def test_the_reported_family_has_rows_at_its_seeds(valid: dict[str, Any]) -> None:
+    given = copy.deepcopy(valid)
+    given["families"]["primary"]["seeds"] = [1]
+    configuration.validate(given, SCHEMA)
+    given["families"]["primary"]["representations"] = ["identity_pooled", "pca_token"]
+    with pytest.raises(InputError, match=r"families\.primary\.seeds: none of .* add 0"):
+        configuration.validate(given, SCHEMA)
+
+
 def test_fusion_needs_the_rankings_that_it_fuses(valid: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"references\.rrf: it fuses bm25 and dense; add dense"):
         configuration.validate(valid | {"references": {"bm25": {}, "rrf": {}}}, SCHEMA)

@@ -24,6 +24,7 @@ from whencount.prediction import (
     Ridge,
     feature_tiers,
     fit_ridge,
+    nothing_predicted,
     predict,
     study,
 )
@@ -445,3 +446,16 @@ def _chosen(table: pd.DataFrame, **values: str) -> pd.DataFrame:
     for name, value in values.items():
         table = table[table[name] == value]
     return table
+
+
+def test_a_study_of_controls_and_shared_dictionaries_alone_predicts_nothing(
+    rows: pd.DataFrame,
+) -> None:
+    shared = rows.assign(basis=rows["basis"] + "_shared")
+    assert len(candidates(shared)) == 0
+    assert len(candidates(rows.assign(control="uniform_df"))) == 0
+    nothing = nothing_predicted("there is no row")
+    assert (len(nothing.predictors), len(nothing.predictions), len(nothing.left_out)) == (0, 0, 0)
+    assert list(nothing.predictors.columns) == list(PREDICTOR_COLUMNS)
+    assert list(nothing.predictions.columns) == list(PREDICTION_COLUMNS)
+    assert nothing.notes == ("there is no row",)

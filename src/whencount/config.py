@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from whencount.errors import InputError
+from whencount.naming import RANDOM_BASES, Representation
 from whencount.yaml_files import read_yaml
 
 BYTES_PER_PASSAGE = 500
@@ -269,6 +270,14 @@ def _check_reported(config: Mapping[str, Any]) -> None:
         raise InputError(
             f"configuration, statistics.collections: the reported family {name!r} is about"
             f" {', '.join(there)} alone; name one of these, or give the family more"
+        )
+    parsed = map(Representation.parse, representation_names(config))
+    default = [one.name for one in parsed if not (one.shared or one.external)]
+    names = map(Representation.parse, family.get("representations", default))
+    if 0 not in family.get("seeds", [0]) and not any(one.basis in RANDOM_BASES for one in names):
+        raise InputError(
+            f"configuration, families.{name}.seeds: none of its representations draws random"
+            " numbers, so it has no row without the seed 0; add 0"
         )
 
 

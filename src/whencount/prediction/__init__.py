@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from whencount.prediction.axes import candidates
 from whencount.prediction.decision import DECISION_COLUMNS, decide, decisions
 from whencount.prediction.features import feature_tiers, pseudo_targets, references_of
 from whencount.prediction.models import (
@@ -17,6 +18,7 @@ from whencount.prediction.study import (
     PREDICTION_COLUMNS,
     PREDICTOR_COLUMNS,
     PredictionResult,
+    nothing_predicted,
     predict,
 )
 from whencount.prediction.targets import TARGETS
@@ -31,11 +33,13 @@ __all__ = [
     "Boosted",
     "PredictionResult",
     "Ridge",
+    "candidates",
     "decide",
     "decisions",
     "feature_tiers",
     "fit_boosted",
     "fit_ridge",
+    "nothing_predicted",
     "predict",
     "pseudo_targets",
     "r_squared",

@@ -114,6 +114,18 @@ def predict(
     return PredictionResult(*table.frames(), left_out, notes)
 
 
+def nothing_predicted(reason: str) -> PredictionResult:
+    """Tables without a line, and why: for a study that has no row to fit on."""
+    import pandas as pd
+
+    return PredictionResult(
+        pd.DataFrame(columns=list(PREDICTOR_COLUMNS)),
+        pd.DataFrame(columns=list(PREDICTION_COLUMNS)),
+        _left_out(pd.DataFrame(columns=list(CELL_KEYS)), {}),
+        (reason,),
+    )
+
+
 @dataclass(frozen=True)
 class _Block:
     """What one model says of the rows that one fold holds out.

@@ -118,14 +118,17 @@ def predictors(
         from whencount.tables import read_table
 
         table, wanted = read_table(rows), options.get("collections")
-        found = prediction.predict(
-            table, primary_family=options["family"], seed=options["seed"], collections=wanted
-        )
-        decided = prediction.decisions(
-            reported(table, options["family"], wanted),
-            draws=options["share_draws"],
-            seed=options["seed"],
-        )
+        chosen = reported(table, options["family"], wanted)
+        if len(prediction.candidates(chosen)):
+            found = prediction.predict(
+                table, primary_family=options["family"], seed=options["seed"], collections=wanted
+            )
+        else:
+            found = prediction.nothing_predicted(
+                f"Nothing is predicted: the family {options['family']} has only controls and shared"
+                " dictionaries, on which no predictor is fitted."
+            )
+        decided = prediction.decisions(chosen, draws=options["share_draws"], seed=options["seed"])
         with atomic_file(notes) as temporary:
             temporary.write_text(json.dumps(list(found.notes), indent=1) + "\n", encoding="utf-8")
         write_table(found.left_out, left_out)
