@@ -289,6 +289,8 @@ def test_the_words_list_every_claim_once_under_its_verdict(made_up: StudyTables)
     assert (
         "Of 2 claims of the published study, this run agrees with 1 and cannot speak of 1." in shown
     )
+    alone = agreement_pieces.in_short(claims[1:])
+    assert alone == "Of 1 claim of the published study, this run cannot speak of 1."
     assert "One &lt;b&gt;." in shown
     assert "It cannot be told here: of reasons." in shown
     assert "Where it does not" not in shown

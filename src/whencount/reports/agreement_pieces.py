@@ -35,12 +35,12 @@ def in_short(claims: Sequence[Claim]) -> str:
     counts = {kind: sum(one.verdict == kind for one in claims) for kind in _STYLES}
     parts = []
     if counts[AGREES]:
-        parts.append(f"this run agrees with {counts[AGREES]}")
+        parts.append(f"agrees with {counts[AGREES]}")
     if counts[DISAGREES]:
         parts.append(f"disagrees with {counts[DISAGREES]}")
     if counts[CANNOT_TELL]:
         parts.append(f"cannot speak of {counts[CANNOT_TELL]}")
-    return f"Of {plural(len(claims), 'claim')} of the published study, {joined(parts)}."
+    return f"Of {plural(len(claims), 'claim')} of the published study, this run {joined(parts)}."
 
 
 def figures_of(claim: Claim) -> str:
