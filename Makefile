@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report test test-slow test-cluster lint format types bench dry-run-full lock clean
+.PHONY: help setup study report test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,13 +40,16 @@ report: $(READY) ## write the report again, making first what is missing
 	else $(STUDY) report $(OTHER); fi
 
 test: $(READY) ## all tests that CI runs, a small real study among them
-	$(BIN)/python -m pytest -m "not slow and not cluster"
+	$(BIN)/python -m pytest -m "not slow and not cluster and not faults"
 
 test-slow: $(READY) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
 test-cluster: $(READY) ## the profiles against a real Slurm on this machine (root and apt; 4 minutes)
 	$(BIN)/python -m pytest -m cluster tests/cluster
+
+test-faults: $(READY) ## break a small study in every way and let it recover (an hour)
+	$(BIN)/python -m pytest -m faults tests/faults
 
 lint: $(READY) ## format, lint, types, and the checks of the workflow
 	$(BIN)/ruff format --check .

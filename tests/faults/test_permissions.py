@@ -1,0 +1,157 @@
+"""Places that cannot be written or read: one sentence names them, and a rerun ends as ever."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from broken_study import Done, Study, assert_same
+
+NOBODY = 65534
+# Root may do everything, so the study is run by another user there.
+AS_NOBODY = (
+    ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    if os.geteuid() == 0
+    else ()
+)
+
+
+class Mine:
+    """A study that belongs to a user who is not root."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.folder = study.folder
+        if AS_NOBODY:
+            subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(self.folder)], check=True)
+
+    def run(self, *command: str) -> Done:
+        home = (f"HOME={self.folder}/home", f"TMPDIR={self.folder}/tmp")
+        (self.folder / "output.log").touch()
+        words = command or ("make", "study", "CORES=2")
+        return self.study.run("env", *home, *words, prefix=AS_NOBODY)
+
+
+@pytest.fixture(scope="module")
+def mine(reference: Study) -> Iterator[Mine]:
+    # pytest's own folders are closed to other users.
+    folder = Path(tempfile.mkdtemp(prefix="whencount-faults."))
+    folder.chmod(0o755)
+    study = reference.copy(folder / "study")
+    for name in ("home", "tmp"):
+        (study.folder / name).mkdir()
+    mine = Mine(study)
+    done = mine.run()
+    assert done.status == 0, done.output
+    yield mine
+    shutil.rmtree(folder)
+
+
+# What becomes read-only, what has to be made again.
+CLOSED = {
+    "results/rows": "results/rows/sae_token.limit.seed0.parquet",
+    "results/vectors/limit": "results/vectors/limit/queries",
+    "results/bases": "results/bases/kmeans_token.seed0",
+    "results": "results/rows.parquet",
+    "reports": "reports/retrieval.html",
+    "results/logs": "results/shares.parquet",
+}
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_a_folder_that_cannot_be_written_is_named(
+    mine: Mine, reference: Study, note: list[str], closed: str
+) -> None:
+    lost, folder = mine.folder / CLOSED[closed], mine.folder / closed
+    shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    try:
+        for one in folders:
+            one.chmod(0o555)
+        done = mine.run()
+    finally:
+        for one in folders:
+            one.chmod(0o755)
+    assert done.status != 0, done.output
+    told = [
+        line
+        for line in done.output.splitlines()
+        if "cannot be written" in line or "Permission denied" in line
+    ]
+    assert told, done.output
+    rest = mine.run()
+    assert rest.status == 0, rest.output
+    assert_same(mine.study, reference)
+    note.append(f"{closed} read-only: {told[0].strip()}")
+
+
+UNREADABLE = {
+    "results/collections/limit/documents.parquet": "results/references/bm25.limit.parquet",
+    "results/vectors/limit/queries/sae_token.seed0/values.npy": (
+        "results/rows/sae_token.limit.seed0.parquet"
+    ),
+    "results/rows/sae_token.limit.seed0.parquet": "results/rows.parquet",
+}
+
+
+@pytest.mark.parametrize("closed", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named(
+    mine: Mine, reference: Study, note: list[str], closed: str
+) -> None:
+    path = mine.folder / closed
+    (mine.folder / UNREADABLE[closed]).unlink()
+    path.chmod(0)
+    try:
+        done = mine.run()
+    finally:
+        path.chmod(0o644)
+    assert done.status != 0, done.output
+    told = [line for line in done.output.splitlines() if "cannot be read" in line]
+    assert told, done.output
+    assert closed in told[0]
+    assert "Traceback" not in done.output, done.output
+    rest = mine.run()
+    assert rest.status == 0, rest.output
+    assert_same(mine.study, reference)
+    note.append(f"{closed} unreadable: {told[0].strip()}")
+
+
+def test_a_read_only_file_is_replaced_by_a_new_one(
+    mine: Mine, reference: Study, note: list[str]
+) -> None:
+    path = mine.folder / "results/rows.parquet"
+    path.chmod(0o444)
+    done = mine.run("bash", "-c", "snakemake --cores 2 --force results/rows.parquet")
+    assert done.status == 0, done.output
+    rest = mine.run()
+    assert rest.status == 0, rest.output
+    assert_same(mine.study, reference)
+    note.append("results/rows.parquet read-only itself: replaced")
+
+
+def test_a_folder_that_belongs_to_another_is_told(
+    reference: Study, mine: Mine, note: list[str]
+) -> None:
+    folders = [mine.folder, *(path for path in mine.folder.rglob("*") if path.is_dir())]
+    log = mine.folder / "output.log"
+    lost = mine.folder / "results" / "rows.parquet"
+    lost.unlink()
+    try:
+        for one in folders:
+            if one.name not in ("home", "tmp") and not one.is_symlink():
+                one.chmod(0o555)
+        done = mine.run()
+    finally:
+        for one in folders:
+            one.chmod(0o755)
+    assert done.status != 0
+    assert "Permission denied" in done.output or "cannot be written" in done.output, log.read_text()
+    rest = mine.run()
+    assert rest.status == 0, rest.output
+    assert_same(mine.study, reference)
+    note.append("everything read-only: told, nothing changed")
