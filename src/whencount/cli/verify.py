@@ -73,6 +73,12 @@ def verify(
     pages = [] if without_pages or not reports.exists() else [reports]
     chosen = paths or (Path(folders["results"]), *pages)
     result = check(chosen, source=source, configuration=study, quick=quick)
+    if without_pages:
+        # Figures are drawn with their page.
+        drawn = Path(folders["results"]) / "figures"
+        result.findings[:] = [
+            one for one in result.findings if not Path(one.artefact).is_relative_to(drawn)
+        ]
     if not result.artefacts and not result.findings:
         shown = " and ".join(str(path) for path in chosen)
         raise InputError(f"{shown}: no artefact is there to verify; name the results of a study")
