@@ -22,7 +22,8 @@ $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed; name one with PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@echo "Installing what requirements.lock names into $(VENV): about 1 GB, a few minutes ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -69,11 +70,13 @@ dry-run-full: $(READY) ## expand the published grid without running it
 bench: $(READY) ## measure the engine against its peers, write docs/performance.md (8 GB, 30 minutes)
 	$(BIN)/python -m benchmarks.run_all --million
 
-lock: ## resolve requirements.in anew and write requirements.lock
+lock: ## resolve requirements.in and requirements-alone.in anew and write requirements.lock
 	rm -rf .venv.lock
 	$(PYTHON) -m venv .venv.lock
 	.venv.lock/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.in
-	{ echo "# Exact versions, made by 'make lock' from requirements.in."; \
+	.venv.lock/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-alone.in
+	{ echo "# Exact versions, made by 'make lock' from requirements.in and requirements-alone.in: complete, so they are"; \
+	  echo "# installed with --no-deps."; \
 	  .venv.lock/bin/python -m pip freeze --all --exclude pip | sed 's/+cpu$$//'; } > requirements.lock
 	rm -rf .venv.lock
 
