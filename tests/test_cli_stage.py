@@ -73,7 +73,7 @@ def test_a_polite_kill_takes_half_written_files_away(tmp_path: Path) -> None:
     folder, results = beir_folder(tmp_path / "beir"), tmp_path / "results"
     results.mkdir()
     with (folder / "corpus.jsonl").open("a") as corpus:
-        corpus.writelines(f'{{"_id": "{number}", "text": "more"}}\n' for number in range(400_000))
+        corpus.writelines(f'{{"_id": "{number}", "text": "more"}}\n' for number in range(2_000_000))
     source = json.dumps({"source": "beir", "path": str(folder)})
     command = [sys.executable, "-m", "whencount.cli", "stage", "collection", "--name", "toy"]
     command += ["--source", source, "--out", str(results / "toy")]

@@ -20,6 +20,7 @@ from typing import IO, Any
 import orjson
 
 from whencount.errors import InputError
+from whencount.interruption import leave_if_asked
 
 _RANDOM_CHARACTERS = 8
 """How many `tempfile` puts after a prefix."""
@@ -64,6 +65,7 @@ def atomic_file(path: str | Path) -> Iterator[Path]:
         temporary = Path(name)
         _hold(descriptor)
         yield temporary
+        leave_if_asked()
         os.chmod(temporary, 0o666 & ~_umask())
         _synchronise(temporary)
         os.replace(temporary, final)
@@ -95,6 +97,7 @@ def atomic_directory(path: str | Path) -> Iterator[Path]:
         descriptor = os.open(temporary, os.O_RDONLY)
         _hold(descriptor)
         yield temporary
+        leave_if_asked()
         os.chmod(temporary, 0o777 & ~_umask())
         for entry in sorted(temporary.rglob("*")):
             if entry.is_file():
@@ -194,6 +197,7 @@ def atomic_files(folder: str | Path) -> Iterator[Path]:
     try:
         inside = Path(tempfile.mkdtemp(prefix=".whencount.", dir=final))
         yield inside
+        leave_if_asked()
         entries = sorted(inside.iterdir())
         for entry in entries:
             if (final / entry.name).is_dir():

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from whencount.interruption import leave_if_asked
+
 Item = TypeVar("Item")
 _SECONDS_BETWEEN_LINES = 15.0
 
@@ -20,7 +22,7 @@ def progress(
     unit: str = "item",
     weights: Iterable[int] | None = None,
 ) -> Iterator[Item]:
-    """Yield `items`, showing how far the work is on standard error.
+    """Yield `items`, showing how far the work is on standard error, until a polite kill comes.
 
     Args:
         items: what to iterate.
@@ -33,12 +35,14 @@ def progress(
     if sys.stderr.isatty():
         with tqdm(total=total, desc=description, unit=f" {_plural(unit)}", unit_scale=True) as bar:
             for item in items:
+                leave_if_asked()
                 yield item
                 bar.update(1 if sizes is None else next(sizes))
         return
     started = shown = time.monotonic()
     done = 0
     for item in items:
+        leave_if_asked()
         yield item
         done += 1 if sizes is None else next(sizes)
         now = time.monotonic()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-
 import click
 
 from whencount import __version__
 from whencount.cli.lazy import LazyGroup
+from whencount.interruption import heed_polite_kills, leave_if_asked
 
 # Name: where the command is, and its line in `whencount --help`. Loading a command to list it would
 # make help slow.
@@ -51,9 +49,9 @@ def main() -> None:
 
     Bring vectors as JSON lines, {"id": "d1", "vector": {"feature": weight, ...}}, and see.
     """
-    # A polite kill unwinds like Ctrl-C, so that half-written files are taken away.
-    signal.signal(signal.SIGTERM, _leave)
+    heed_polite_kills()
 
 
-def _leave(number: int, _: object) -> None:
-    sys.exit(128 + number)
+@main.result_callback()
+def _end(*_: object, **__: object) -> None:
+    leave_if_asked()
