@@ -176,9 +176,11 @@ def test_budgets_controls_hypotheses_and_predictions_are_held_against_the_public
     verdicts = {name: one_of(claims, f"({name})").verdict for name in ("H1", "H2", "H3", "H4")}
     assert verdicts == {"H1": AGREES, "H2": DISAGREES, "H3": AGREES, "H4": CANNOT_TELL}
     assert "at least 5 are needed" in one_of(claims, "(H4)").reason
+    # One published rule is one claim, however many references this run has.
+    beats = one(claims, "the decision rule on pseudo-labels beats")
+    assert beats.verdict == AGREES
     for reference in ("text BM25", "dense retrieval", "both fused"):
-        name = f"the decision rule on pseudo-labels from {reference} beats"
-        assert one(claims, name).verdict == AGREES
+        assert f"labels from {reference}: " in beats.here
     held_out = [c for c in claims if "better than the registered" in c.statement]
     assert [claim.verdict for claim in held_out] == [AGREES] * 3
 
@@ -192,7 +194,9 @@ def test_a_worse_rule_and_a_worse_tier_are_told(made_up: StudyTables) -> None:
     assert made_up.predictors is not None
     worse = replace(
         made_up,
-        decisions=made_up.decisions.assign(rule=made_up.decisions["never"] - 1, recovered=-2.0),
+        decisions=made_up.decisions.assign(
+            rule=-1.0, gain_over_always=-0.5, low=-0.6, high=-0.4, recovered=-2.0
+        ),
         predictors=made_up.predictors.assign(r2=-made_up.predictors["r2"], sign_accuracy=0.0),
     )
     claims = agreement(worse)
@@ -200,6 +204,14 @@ def test_a_worse_rule_and_a_worse_tier_are_told(made_up: StudyTables) -> None:
         if claim.topic == "decision" or "registered" in claim.statement:
             assert claim.verdict == DISAGREES, claim
     assert one_of(claims, "without any fit, tell the sign of φ of length").verdict == DISAGREES
+
+
+def test_a_rule_whose_interval_reaches_across_0_is_not_said_to_win(made_up: StudyTables) -> None:
+    assert made_up.decisions is not None
+    unsure = replace(made_up, decisions=made_up.decisions.assign(low=-0.001))
+    claim = one_of(agreement(unsure), "the decision rule on pseudo-labels beats")
+    assert claim.verdict == CANNOT_TELL
+    assert "across 0" in claim.reason
 
 
 def test_the_published_configuration_is_recognised() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from whencount import published
@@ -40,11 +41,15 @@ def predictions(study: Study) -> list[Claim]:
 
 
 def decisions(study: Study) -> list[Claim]:
-    """The decision rule against using the collection statistics always, per reference."""
+    """The decision rule against using the collection statistics always.
+
+    The publication has one rule, so there is one verdict: that of the first of `REFERENCES` which
+    the run has. What the other references say stands beside it and is not counted again.
+    """
     theirs = published.decision()
-    beats = "the decision rule on pseudo-labels{} beats using IDF and length always"
+    beats = "the decision rule on pseudo-labels beats using IDF and length always"
     recovers = (
-        "the decision rule on pseudo-labels{} recovers more than half of what an oracle would gain"
+        "the decision rule on pseudo-labels recovers more than half of what an oracle would gain"
         " over using them always"
     )
     beaten = (
@@ -52,52 +57,69 @@ def decisions(study: Study) -> list[Claim]:
         f" (oracle {number(theirs['oracle'], 4)})"
     )
     recovered = percent(theirs["recovered"])
-    table = study.decisions
-    lines = None if table is None else table[table["scope"] == "all"]
-    if lines is None or len(lines) == 0:
+    lines = _by_reference(study.decisions)
+    if not lines:
         reason = "the run applied no decision rule"
         return [
-            untold("decision", beats.format(""), beaten, reason),
-            untold("decision", recovers.format(""), recovered, reason),
+            untold("decision", beats, beaten, reason),
+            untold("decision", recovers, recovered, reason),
         ]
-    claims = []
-    for _, line in lines.iterrows():
-        reference = str(line["reference"])
-        source = f" from {REFERENCES.get(reference, reference)}"
-        here = (
-            f"{number(line['rule'], 4)} against {number(line['always'], 4)}"
-            f" (oracle {number(line['oracle'], 4)}), difference"
-            f" {signed(float(line['gain_over_always']), 4)}"
-        )
-        low, high = float(line["low"]), float(line["high"])
-        if not math.isnan(low):
-            here += f" (95 % interval {signed(low, 4)} to {signed(high, 4)})"
-        claims.append(
-            held(
-                "decision", beats.format(source), beaten, here, agrees=line["rule"] > line["always"]
-            )
-        )
-        share = float(line["recovered"])
-        if math.isnan(share):
-            claims.append(
-                untold(
-                    "decision",
-                    recovers.format(source),
-                    recovered,
-                    "the oracle gains nothing over using them always",
-                )
-            )
-        else:
-            claims.append(
-                held(
-                    "decision",
-                    recovers.format(source),
-                    recovered,
-                    percent(share),
-                    agrees=share > 0.5,
-                )
-            )
-    return claims
+    first = next(iter(lines.values()))
+    return [
+        _beats(beats, beaten, _sourced(lines, _difference), first),
+        _recovers(recovers, recovered, _sourced(lines, _share), first),
+    ]
+
+
+def _by_reference(table: pd.DataFrame | None) -> dict[str, pd.Series]:
+    """The line of all collections per reference, in the order of `REFERENCES`."""
+    if table is None:
+        return {}
+    everywhere = table[table["scope"] == "all"]
+    lines = {str(line["reference"]): line for _, line in everywhere.iterrows()}
+    order = [*REFERENCES, *sorted(set(lines) - set(REFERENCES))]
+    return {reference: lines[reference] for reference in order if reference in lines}
+
+
+def _sourced(lines: dict[str, pd.Series], told: Callable[[pd.Series], str]) -> str:
+    return "; ".join(
+        f"labels from {REFERENCES.get(reference, reference)}: {told(line)}"
+        for reference, line in lines.items()
+    )
+
+
+def _difference(line: pd.Series) -> str:
+    text = (
+        f"{number(line['rule'], 4)} against {number(line['always'], 4)}"
+        f" (oracle {number(line['oracle'], 4)}), difference"
+        f" {signed(float(line['gain_over_always']), 4)}"
+    )
+    low, high = float(line["low"]), float(line["high"])
+    if not math.isnan(low):
+        text += f" (95 % interval {signed(low, 4)} to {signed(high, 4)})"
+    return text
+
+
+def _share(line: pd.Series) -> str:
+    share = float(line["recovered"])
+    return "nothing to recover" if math.isnan(share) else percent(share)
+
+
+def _beats(statement: str, published: str, here: str, line: pd.Series) -> Claim:
+    """Agrees or disagrees only where the whole interval lies on one side of no difference."""
+    low, high = float(line["low"]), float(line["high"])
+    if low <= 0 <= high:
+        reason = "the interval of the difference reaches across 0"
+        return untold("decision", statement, published, reason, here)
+    return held("decision", statement, published, here, agrees=line["gain_over_always"] > 0)
+
+
+def _recovers(statement: str, published: str, here: str, line: pd.Series) -> Claim:
+    share = float(line["recovered"])
+    if math.isnan(share):
+        reason = "the oracle gains nothing over using them always"
+        return untold("decision", statement, published, reason)
+    return held("decision", statement, published, here, agrees=share > 0.5)
 
 
 def score(
