@@ -170,3 +170,16 @@ def test_the_built_in_collections_have_the_sizes_that_are_listed(name: str) -> N
     wanted = (known.documents, known.queries, known.judgements)
     assert sizes == pytest.approx(wanted, rel=0.05)
     assert (collection.language, collection.licence) == (known.language, known.licence)
+
+
+def test_a_download_that_several_share_is_said_to_be_one(home: Path) -> None:
+    assert "msmarco-dev, trec-dl-2019 and trec-dl-2020 share their documents" in call().stdout
+    assert "share their documents" not in call("scifact", "trec-dl-2019").stdout
+
+
+def test_the_source_to_write_in_a_configuration_is_listed(home: Path) -> None:
+    lines = call().stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("limit ")] == [
+        "published",
+        "limit",
+    ]

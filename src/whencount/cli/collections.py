@@ -12,8 +12,19 @@ from whencount.collections.catalogue import BUILT_IN, PUBLISHED, BuiltIn, Entry
 from whencount.collections.fetching import data_home, size_in_words
 from whencount.collections.published import fetch_entry, in_place, missing_files, remote_of
 from whencount.errors import InputError
+from whencount.wording import joined
 
-_COLUMNS = ("name", "documents", "queries", "judgements", "download", "here", "language", "licence")
+_COLUMNS = (
+    "name",
+    "source",
+    "documents",
+    "queries",
+    "judgements",
+    "download",
+    "here",
+    "language",
+    "licence",
+)
 _RIGHT = ("documents", "queries", "judgements", "download")
 
 
@@ -59,10 +70,20 @@ def collections(names: tuple[str, ...], as_json: bool, fetched: tuple[str, ...])
     rows = [_published_row(entry) for entry in published] + [_built_in_row(o) for o in built_in]
     for line in _table(rows):
         click.echo(line)
+    for names_of_one in _sharing(published):
+        click.echo(f"\n{joined(names_of_one)} share their documents, which are downloaded once.")
     if chosen:
         for entry in published:
             _details(entry)
     click.echo(f"\nLooked in {data_home()} (the variable IR_DATASETS_HOME moves it).")
+
+
+def _sharing(entries: list[Entry]) -> list[list[str]]:
+    """The names of listed collections that have one corpus, where it is more than one."""
+    by_corpus: dict[str, list[str]] = {}
+    for entry in entries:
+        by_corpus.setdefault(entry.corpus, []).append(entry.name)
+    return [names for names in by_corpus.values() if len(names) > 1]
 
 
 def _refuse_unknown(names: tuple[str, ...], known: Any) -> None:
@@ -88,6 +109,7 @@ def _built_in_row(one: BuiltIn) -> dict[str, str]:
 def _row(one: Entry | BuiltIn, download: str, here: str) -> dict[str, str]:
     return {
         "name": one.name,
+        "source": "published" if isinstance(one, Entry) else one.name,
         "documents": f"{one.documents:,}",
         "queries": f"{one.queries:,}",
         "judgements": f"{one.judgements:,}",
