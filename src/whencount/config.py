@@ -25,6 +25,10 @@ BASES = ("identity", "gaussian", "pca", "kmeans", "pq", "rq", "sae")
 """The names of `whencount.bases.BASES`, here so that a check imports no torch."""
 
 
+SETTINGS = ("pages", "experts")
+"""The settings beside retrieval that predictors may be put to the test on."""
+
+
 def load(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read a YAML configuration and validate it.
 
@@ -54,6 +58,7 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
     _refuse_not_finite(checked, [])
     _add_folders(checked)
     _name_sources(checked, rules)
+    _spell_out_transfer(checked)
     error = best_match(Draft202012Validator(rules).iter_errors(checked))
     if error is not None:
         raise InputError(_sentence(error))
@@ -123,6 +128,25 @@ def _name_sources(config: dict[str, Any], rules: Mapping[str, Any]) -> None:
                 f" {wanted!r}{hint}; give it a source, or name one of {', '.join(known)}"
             )
         options["source"] = "published"
+
+
+def _spell_out_transfer(config: dict[str, Any]) -> None:
+    """`transfer: true` is the test with its defaults, on every setting that the study has.
+
+    On the command line (`--config transfer=false`) the word arrives as text.
+    """
+    transfer = config.get("transfer")
+    if isinstance(transfer, str) and transfer.lower() in ("true", "false"):
+        config["transfer"] = transfer = transfer.lower() == "true"
+    if transfer is True:
+        config["transfer"] = transfer = {}
+    if isinstance(transfer, dict):
+        transfer.setdefault("settings", [name for name in SETTINGS if config.get(name)])
+        if not transfer["settings"]:
+            raise InputError(
+                "configuration, transfer: there is no setting to put predictors to the test on; add"
+                f" {' or '.join(SETTINGS)}, or write transfer: false"
+            )
 
 
 def _choose_shards(config: dict[str, Any]) -> None:
@@ -251,6 +275,7 @@ def _check_names(config: Mapping[str, Any]) -> None:
     for name in statistics.get("collections", []):
         _must_be(name, known["collections"], "statistics.collections", "collection")
     _check_reported(config)
+    _check_transfer(config)
     for name, options in config["collections"].items():
         corpus = options.get("corpus", name)
         _must_be(corpus, known["collections"], f"collections.{name}.corpus", "collection")
@@ -278,6 +303,34 @@ def _check_reported(config: Mapping[str, Any]) -> None:
         raise InputError(
             f"configuration, families.{name}.seeds: none of its representations draws random"
             " numbers, so it has no row without the seed 0; add 0"
+        )
+
+
+def _check_transfer(config: Mapping[str, Any]) -> None:
+    transfer = config["transfer"]
+    if not transfer:
+        return
+    for name in transfer["settings"]:
+        if not config.get(name):
+            raise InputError(
+                f"configuration, transfer.settings: the study has no {name}; add the key {name}, or"
+                " take it out there"
+            )
+    if transfer["reference"] not in config["references"]:
+        raise InputError(
+            f"configuration, transfer.reference: the study has no reference"
+            f" {transfer['reference']!r}; add it to references, or name one of"
+            f" {', '.join(config['references'])}"
+        )
+    everywhere, family = list(config["collections"]), config["statistics"]["family"]
+    there = set(config["families"][family].get("collections", everywhere))
+    there &= set(config["statistics"].get("collections", everywhere))
+    corpora = {config["collections"][name].get("corpus", name) for name in there}
+    if len(corpora) < 2:
+        raise InputError(
+            "configuration, transfer: its thresholds are errors on corpora held out, which needs"
+            f" two corpora and not {', '.join(sorted(corpora))} alone; add a collection, or write"
+            " transfer: false"
         )
 
 

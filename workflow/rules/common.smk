@@ -35,6 +35,10 @@ HYPOTHESES = [
     Path(name) if Path(name).is_file() else Path(workflow.basedir) / name
     for name in STUDY["hypotheses"]
 ]
+# Predictors are frozen before any corrected outcome of another setting is computed: what computes
+# such outcomes takes this as an input. Nothing is frozen where no transfer is tested.
+TRANSFER = STUDY["transfer"]
+FROZEN = [f"{RESULTS}/transfer/frozen.json"] if TRANSFER else []
 TABLES = [
     *[
         f"{RESULTS}/{name}.parquet"
