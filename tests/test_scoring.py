@@ -58,3 +58,30 @@ def test_term_weight_by_hand() -> None:
 
 def test_without_k1_saturation_makes_every_weight_one() -> None:
     assert term_weight(np.array([1e-30, 3.0]), 0.7, saturation=True, k1=0.0).tolist() == [1, 1]
+
+
+def test_tensors_get_what_arrays_get_to_the_last_bit() -> None:
+    """The same operations in the same order; only the two log1p may differ, by 1 ulp."""
+    torch = pytest.importorskip("torch")
+    draws = np.random.default_rng(0).random((5, 40)) * 9
+    lengths = draws.sum(axis=0)
+    averages = np.array([[2.0], [0.0], [7.5]])
+    factors = length_factor(lengths, averages, 0.75)
+    assert factors[1].tolist() == [1.0] * 40
+    same = length_factor(torch.from_numpy(lengths), torch.from_numpy(averages), 0.75)
+    assert np.array_equal(same.numpy(), factors)
+    for saturation in (False, True):
+        expected = term_weight(draws[:3], factors, saturation, 1.2)
+        found = term_weight(torch.from_numpy(draws[:3]), same, saturation, 1.2)
+        assert np.array_equal(found.numpy(), expected)
+    frequency, documents = np.floor(draws), np.full(40, 9)
+    found = inverse_document_frequency(torch.from_numpy(frequency), torch.from_numpy(documents))
+    expected = inverse_document_frequency(frequency, documents)
+    np.testing.assert_array_max_ulp(found.numpy(), expected, 1)
+
+
+def test_tensors_of_single_precision_are_scored_in_double() -> None:
+    torch = pytest.importorskip("torch")
+    ones = torch.ones(2)
+    assert term_weight(ones, ones, saturation=True, k1=1.2).dtype == torch.float64
+    assert inverse_document_frequency(ones, ones).dtype == torch.float64

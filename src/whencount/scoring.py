@@ -8,17 +8,24 @@
 
 With all three on this is BM25 (Robertson and Zaragoza, 2009, doi:10.1561/1500000019) in the
 always-positive IDF form that Lucene uses; with all three off it is the inner product.
+
+The formulas take what numpy takes and give float64 arrays, or take torch tensors and give float64
+tensors of the same device: one text of each formula serves every setting.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whencount.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SWITCHES = ("idf", "saturation", "length")
 
@@ -71,41 +78,71 @@ class Parameters:
             raise InputError(f"b is {self.b}; it must lie between 0 and 1")
 
 
+@overload
 def inverse_document_frequency(
-    document_frequency: ArrayLike, documents: int
-) -> NDArray[np.float64]:
+    document_frequency: ArrayLike, documents: ArrayLike
+) -> NDArray[np.float64]: ...
+
+
+@overload
+def inverse_document_frequency(document_frequency: Tensor, documents: Tensor) -> Tensor: ...
+
+
+def inverse_document_frequency(document_frequency: Any, documents: Any) -> Any:
     """`ln(1 + (N - df + 0.5) / (df + 0.5))`, float64, the shape of `document_frequency`.
 
-    `documents` is N and counts empty documents too. `document_frequency` may be fractional
-    (the uniform control).
+    `documents` is N and counts empty documents too; it may differ by document and then has a
+    shape that broadcasts. `document_frequency` may be fractional (the uniform control).
     """
-    frequency = np.asarray(document_frequency, dtype=np.float64)
-    weights: NDArray[np.float64] = np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
-    return weights
+    frequency = _numbers(document_frequency)
+    odds = (_numbers(documents) - frequency + 0.5) / (frequency + 0.5)
+    return odds.log1p() if hasattr(odds, "log1p") else np.log1p(odds)
 
 
-def length_factor(lengths: ArrayLike, average_length: float, b: float) -> NDArray[np.float64]:
+@overload
+def length_factor(
+    lengths: ArrayLike, average_length: ArrayLike, b: float
+) -> NDArray[np.float64]: ...
+
+
+@overload
+def length_factor(lengths: Tensor, average_length: Tensor, b: float) -> Tensor: ...
+
+
+def length_factor(lengths: Any, average_length: Any, b: float) -> Any:
     """`l_d = 1 - b + b L_d / avgL`, float64, the shape of `lengths`.
 
-    In a collection whose documents are all empty (avgL = 0) every factor is 1.
+    In a collection whose documents are all empty (avgL = 0) every factor is 1. `average_length`
+    may be one number, or one for each of several collections in a shape that broadcasts.
     """
-    masses = np.asarray(lengths, dtype=np.float64)
-    if average_length == 0:
-        return np.ones_like(masses)
-    factors: NDArray[np.float64] = 1.0 - b + b * masses / average_length
-    return factors
+    masses, averages = _numbers(lengths), _numbers(average_length)
+    empty = averages == 0
+    factors = 1.0 - b + b * masses / (averages + empty)
+    return empty + ~empty * factors if empty.any() else factors
 
 
+@overload
 def term_weight(
     values: ArrayLike, factor: ArrayLike, saturation: bool, k1: float
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64]: ...
+
+
+@overload
+def term_weight(values: Tensor, factor: Tensor, saturation: bool, k1: float) -> Tensor: ...
+
+
+def term_weight(values: Any, factor: Any, saturation: bool, k1: float) -> Any:
     """`T(f, l)`: `f / l`, or `(k1 + 1) f / (f + k1 l)` where `saturation` is on; float64.
 
     `values` are the positive stored weights f, `factor` the length factors l of their documents
     (all 1 where length is off); the two broadcast.
     """
-    weights = np.asarray(values, dtype=np.float64)
-    lengths = np.asarray(factor, dtype=np.float64)
+    weights, lengths = _numbers(values), _numbers(factor)
     if saturation:
         return (k1 + 1.0) * weights / (weights + k1 * lengths)
     return weights / lengths
+
+
+def _numbers(values: Any) -> Any:
+    """The values in float64: a torch tensor stays one, anything else becomes an array."""
+    return values.double() if hasattr(values, "double") else np.asarray(values, dtype=np.float64)
