@@ -79,13 +79,13 @@ class Parameters:
 
 
 @overload
-def inverse_document_frequency(
-    document_frequency: ArrayLike, documents: ArrayLike
-) -> NDArray[np.float64]: ...
+def inverse_document_frequency(document_frequency: Tensor, documents: Tensor) -> Tensor: ...
 
 
 @overload
-def inverse_document_frequency(document_frequency: Tensor, documents: Tensor) -> Tensor: ...
+def inverse_document_frequency(
+    document_frequency: ArrayLike, documents: ArrayLike
+) -> NDArray[np.float64]: ...
 
 
 def inverse_document_frequency(document_frequency: Any, documents: Any) -> Any:
@@ -100,13 +100,13 @@ def inverse_document_frequency(document_frequency: Any, documents: Any) -> Any:
 
 
 @overload
-def length_factor(
-    lengths: ArrayLike, average_length: ArrayLike, b: float
-) -> NDArray[np.float64]: ...
+def length_factor(lengths: Tensor, average_length: Tensor, b: float) -> Tensor: ...
 
 
 @overload
-def length_factor(lengths: Tensor, average_length: Tensor, b: float) -> Tensor: ...
+def length_factor(
+    lengths: ArrayLike, average_length: ArrayLike, b: float
+) -> NDArray[np.float64]: ...
 
 
 def length_factor(lengths: Any, average_length: Any, b: float) -> Any:
@@ -122,13 +122,13 @@ def length_factor(lengths: Any, average_length: Any, b: float) -> Any:
 
 
 @overload
-def term_weight(
-    values: ArrayLike, factor: ArrayLike, saturation: bool, k1: float
-) -> NDArray[np.float64]: ...
+def term_weight(values: Tensor, factor: Tensor, saturation: bool, k1: float) -> Tensor: ...
 
 
 @overload
-def term_weight(values: Tensor, factor: Tensor, saturation: bool, k1: float) -> Tensor: ...
+def term_weight(
+    values: ArrayLike, factor: ArrayLike, saturation: bool, k1: float
+) -> NDArray[np.float64]: ...
 
 
 def term_weight(values: Any, factor: Any, saturation: bool, k1: float) -> Any:
