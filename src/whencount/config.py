@@ -16,6 +16,7 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from whencount.errors import InputError
 from whencount.naming import RANDOM_BASES, Representation
+from whencount.page_config import check_pages
 from whencount.yaml_files import read_yaml
 
 BYTES_PER_PASSAGE = 500
@@ -27,6 +28,17 @@ BASES = ("identity", "gaussian", "pca", "kmeans", "pq", "rq", "sae")
 
 SETTINGS = ("pages", "experts")
 """The settings beside retrieval that predictors may be put to the test on."""
+
+
+_NO_RETRIEVAL: dict[str, Any] = {
+    "encoder": {},
+    "fit": {"text": {}},
+    "granularities": [],
+    "bases": {},
+    "collections": {},
+    "families": {},
+}
+"""What stands for the keys of retrieval in a study of other settings alone."""
 
 
 def load(path: str | Path, schema: str | Path) -> dict[str, Any]:
@@ -59,13 +71,37 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
     _add_folders(checked)
     _name_sources(checked, rules)
     _spell_out_transfer(checked)
+    alone = _is_without_retrieval(checked)
+    if alone:
+        rules["required"] = ["study"]
+        for key in _NO_RETRIEVAL:
+            checked.pop(key, None)
     error = best_match(Draft202012Validator(rules).iter_errors(checked))
     if error is not None:
         raise InputError(_sentence(error))
+    if alone:
+        checked.update(copy.deepcopy(_NO_RETRIEVAL))
     _fill(checked, rules, rules)
-    _check_names(checked)
+    if not alone:
+        _check_names(checked)
+    elif checked["transfer"]:
+        raise InputError(
+            "configuration, transfer: predictors are fitted on retrieval, and this study has none;"
+            " add the keys of retrieval (config.yaml has them), or write transfer: false"
+        )
+    check_pages(checked)
     _choose_shards(checked)
     return checked
+
+
+def _is_without_retrieval(config: Mapping[str, Any]) -> bool:
+    """Whether a study has another setting and nothing of retrieval, or the stand-ins for it."""
+    if not any(config.get(name) for name in SETTINGS):
+        return False
+    encoder = config.get("encoder")
+    return not (isinstance(encoder, dict) and "source" in encoder) and not any(
+        config.get(key) for key in _NO_RETRIEVAL if key not in ("encoder", "fit")
+    )
 
 
 def representation_names(config: Mapping[str, Any]) -> list[str]:
@@ -76,6 +112,14 @@ def representation_names(config: Mapping[str, Any]) -> list[str]:
     ]
     names += [f"{name}_external" for name in config.get("external", {})]
     return names
+
+
+def freeze_options(study: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a checked configuration a freeze depends on."""
+    statistics, transfer = study["statistics"], study["transfer"]
+    options = {key: transfer[key] for key in ("reference", "sign_accuracy", "mae_ratio", "draws")}
+    options |= {key: statistics[key] for key in ("family", "collections") if key in statistics}
+    return options | {"seed": study["seed"]}
 
 
 def _add_folders(config: dict[str, Any]) -> None:
