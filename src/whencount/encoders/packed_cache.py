@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +11,17 @@ from typing import Any
 
 import torch
 
+from whencount import model_cache
 from whencount.encoders.packed_check import check_decoded
 from whencount.encoders.packed_e5 import build_tokenizer, read_packed
 from whencount.encoders.quiet import quiet_transformers
 from whencount.environment import cache_folder
 from whencount.errors import InputError
-from whencount.files import atomic_directory
 
 # Part of the cache's name: raise it whenever decoding gives anything else.
 DECODER = "1"
 PACKED_FILE = "e5-small-q4.bin"
 _LIBRARY_PREFIX, _LIBRARY_SUFFIXES = "_engine", (".so", ".pyd", ".dylib", ".dll")
-_MANIFEST = "decoded.json"
 _LOG = logging.getLogger(__name__)
 
 
@@ -80,7 +77,7 @@ def load_packed(package: str, files: Mapping[str, Path]) -> Decoded:
     """
     file = files[PACKED_FILE]
     try:
-        sha256 = _sha256(file)
+        sha256 = model_cache.sha256_of(file)
     except OSError as error:
         raise InputError(
             f"encoder: {file} cannot be read ({error.strerror}); install its package again"
@@ -140,14 +137,10 @@ def _check(decoded: Decoded, file: Path, sha256: str, files: Mapping[str, Path])
 
 
 def _write(decoded: Decoded, folder: Path, sha256: str, checked: str) -> None:
-    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    with atomic_directory(folder) as temporary:
-        try:
-            save_file(decoded.tensors, temporary / "model.safetensors", {"format": "pt"})
-        except SafetensorError as error:
-            raise InputError(f"{folder} cannot be written ({error})") from error
+    def fill(temporary: Path) -> None:
+        save_file(decoded.tensors, temporary / "model.safetensors", {"format": "pt"})
         texts = {
             "config.json": json.dumps({"model_type": "bert", **decoded.configuration}, indent=1),
             "tokenizer.json": decoded.tokenizer,
@@ -155,15 +148,9 @@ def _write(decoded: Decoded, folder: Path, sha256: str, checked: str) -> None:
         }
         for name, text in texts.items():
             (temporary / name).write_text(text, encoding="utf-8")
-        # safetensors lets nobody else read what it writes.
-        shutil.copymode(temporary / "config.json", temporary / "model.safetensors")
-        manifest = {
-            "decoder": DECODER,
-            "packed_sha256": sha256,
-            "checked_by": checked,
-            "sha256": {entry.name: _sha256(entry) for entry in sorted(temporary.iterdir())},
-        }
-        (temporary / _MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+    about = {"decoder": DECODER, "packed_sha256": sha256, "checked_by": checked}
+    model_cache.keep(folder, fill, about)
 
 
 def _read(folder: Path, sha256: str) -> Decoded | None:
@@ -171,15 +158,9 @@ def _read(folder: Path, sha256: str) -> Decoded | None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if not folder.is_dir():
+    if not model_cache.kept(folder, sha256):
         return None
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        if manifest["packed_sha256"] != sha256:
-            raise ValueError("it belongs to another packed file")
-        for name, expected in manifest["sha256"].items():
-            if _sha256(folder / name) != expected:
-                raise ValueError(f"{name} has another SHA-256 than when it was written")
         configuration = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         del configuration["model_type"]
         replacements = json.loads((folder / "replacements.json").read_text(encoding="utf-8"))
@@ -190,10 +171,5 @@ def _read(folder: Path, sha256: str) -> Decoded | None:
             {int(code_point): text for code_point, text in replacements.items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-        _LOG.warning("%s is damaged (%s) and is written again", folder, error)
+        model_cache.tell_damage(folder, error)
         return None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
