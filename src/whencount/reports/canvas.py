@@ -24,7 +24,12 @@ STAGE_EDGES = {"000": INK, "010": SWITCH_COLOURS["saturation"], "111": INK}
 
 
 def panels_of(
-    count: int, height: float, *, columns: int = 3, share_x: bool = True
+    count: int,
+    height: float,
+    *,
+    columns: int = 3,
+    share_x: bool = True,
+    share_y: bool = True,
 ) -> tuple[Figure, list[Axes]]:
     """A figure of `count` panels of one height in inches, filled row by row."""
     across = min(columns, count)
@@ -32,7 +37,11 @@ def panels_of(
     width = WIDTH if across > 1 else 0.62 * WIDTH
     figure = Figure(figsize=(width, height * down + 0.35), layout="constrained")
     grid = figure.subplots(
-        down, across, squeeze=False, sharey="all", sharex="all" if share_x else "none"
+        down,
+        across,
+        squeeze=False,
+        sharey="all" if share_y else "none",
+        sharex="all" if share_x else "none",
     )
     panels = list(grid.reshape(-1))
     for spare in panels[count:]:
@@ -47,9 +56,9 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
-def dot(face: str, edge: str, label: str) -> Line2D:
+def dot(face: str, edge: str, label: str, marker: str = "o") -> Line2D:
     return Line2D(
-        [], [], ls="", marker="o", ms=6, markerfacecolor=face, markeredgecolor=edge, label=label
+        [], [], ls="", marker=marker, ms=6, markerfacecolor=face, markeredgecolor=edge, label=label
     )
 
 

@@ -14,6 +14,7 @@ FAINT = "#b9bec9"
 """Grid lines and ranges in the background; replaced by the page as INK is."""
 
 SWITCH_COLOURS = {"idf": "#3b7dd8", "saturation": "#d9622b", "length": "#2a9d6f"}
+SWITCH_MARKERS = {"idf": "o", "saturation": "s", "length": "^"}
 SWITCH_NAMES = {"idf": "IDF", "saturation": "saturation", "length": "length"}
 
 BASIS_NAMES = {
