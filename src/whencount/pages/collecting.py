@@ -1,0 +1,57 @@
+"""The tables of all jobs of a study of pages, each kind in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from whencount.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+JOB = ("model", "task", "context")
+"""What names a job, in every table."""
+
+KINDS = ("rows", "per_example", "baselines", "page_statistics", "selected")
+"""The tables of a job."""
+
+
+def jobs_of(pages: Mapping[str, Any], left_out: Iterable[str] = ()) -> list[tuple[str, str, int]]:
+    """Every (model, task, context) of a study, in the order of the configuration.
+
+    Args:
+        pages: `pages` of the checked configuration.
+        left_out: tasks whose data is absent.
+    """
+    missing = set(left_out)
+    tasks = [task for task in pages["tasks"] if task not in missing]
+    return list(product(pages["models"], tasks, pages["contexts"]))
+
+
+def collect(frames: Sequence[pd.DataFrame], jobs: Sequence[tuple[str, str, int]]) -> pd.DataFrame:
+    """One table of the tables of all jobs, in the order of the jobs.
+
+    Args:
+        frames: a table per job, in any order.
+        jobs: those of the study.
+
+    Raises:
+        InputError: a job has no line, or a line is of a job that the study does not have.
+    """
+    import pandas as pd
+
+    table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+    keys = pd.MultiIndex.from_frame(table[list(JOB)])
+    place = pd.Series(range(len(jobs)), index=pd.MultiIndex.from_tuples(jobs, names=JOB))
+    found = set(keys)
+    missing, strange = set(jobs) - found, found - set(jobs)
+    if missing or strange:
+        example = ", ".join(map(str, sorted(missing or strange)[0]))
+        raise InputError(
+            f"the tables of the jobs do not hold what the configuration asks for ({len(missing)}"
+            f" missing, {len(strange)} unasked: {example}); run snakemake pages again"
+        )
+    order = place.loc[keys].to_numpy().argsort(kind="stable")
+    return table.iloc[order].reset_index(drop=True)

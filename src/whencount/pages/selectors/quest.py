@@ -1,0 +1,36 @@
+"""Quest: the pages with the highest bound (Tang et al., 2024, arXiv:2406.10774)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from whencount.pages.selectors.base import LayerView, Stateless, best
+from whencount.pages.summaries import non_negative
+
+
+def by_group(values: torch.Tensor, groups: int) -> torch.Tensor:
+    """Sums over query heads that share a key-value head, [rows, groups, n]."""
+    rows, heads, pages = values.shape
+    return values.reshape(rows, groups, heads // groups, pages).sum(2)
+
+
+@dataclass(frozen=True)
+class Quest(Stateless):
+    """Each query head takes the pages with its highest bounds.
+
+    The registered second form takes, for a whole group of query heads, the pages with the largest
+    sum of `softplus(bound)` over its heads: the inner product of non-negative features that the
+    switches of `corrected` start from. One scale for all heads of a group changes no ranking, so
+    neither form needs calibration.
+    """
+
+    group: bool = False
+
+    def choose(self, view: LayerView, count: int) -> torch.Tensor:
+        """See `Selector.choose`."""
+        bounds = view.bounds()
+        if not self.group:
+            return best(bounds, count)
+        return best(by_group(non_negative(bounds), view.pages.heads), count)
