@@ -178,9 +178,7 @@ def _each(
         part = checkpoints / f"example{number:05d}.npz" if checkpoints else None
         found = _read(part) if part else None
         if found is None:
-            found = evaluate_example(
-                language_model, examples[number], options, watched=number == 0
-            )
+            found = evaluate_example(language_model, examples[number], options, watched=number == 0)
             if part:
                 _save(part, found)
         yield found
@@ -230,9 +228,7 @@ def evaluate_example(
     statistics, rankings = [], []
     for budget, variant in options.cells:
         units = [unit_statistics(layer, budget, variant == "group") for layer in layers]
-        statistics.append(
-            np.stack(units, axis=1) if units else np.empty((len(STATISTICS), 0, 0))
-        )
+        statistics.append(np.stack(units, axis=1) if units else np.empty((len(STATISTICS), 0, 0)))
         ranked = page_rankings(prefix, calibration, budget, variant, options.parameters)
         rankings.append(
             np.concatenate([ranked.disruption, ranked.spread, ranked.drop, ranked.mass])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,239 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whencount import attribution
-from whencount.naming import SETTING_KEYS
 from whencount.pages.evaluation import ExampleResult, PagesJob, PagesOptions
-from whencount.ranking_diagnostics import DISRUPTION_COLUMNS, DROP_COLUMNS, SPREAD_COLUMNS, pseudo_columns
+from whencount.pages.settings import Rule
+from whencount.pages.statistics import STATISTICS
+from whencount.ranking_diagnostics import TIER_3, pseudo_columns
+from whencount.ruler import score
+from whencount.scoring import CONFIGURATIONS
+from whencount.significance import FEWEST_QUERIES, resamples
 from whencount.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+KEYS = ("model", "task", "context", "budget", "variant", "k1", "b")
+"""The columns that name a row."""
+
+REFERENCE = "mass"
+"""The label-free reference: exact attention mass (study, section 9)."""
+
+DRAWS = 2_000
+_INTERVAL = (2.5, 97.5)
+_ROW_STATISTICS = STATISTICS[:12]
+
+
+@dataclass(frozen=True)
+class PagesTables:
+    """The tables of a job, or of all jobs of a study; docs/tables.md has the columns."""
+
+    rows: pd.DataFrame
+    per_example: pd.DataFrame
+    baselines: pd.DataFrame
+    page_statistics: pd.DataFrame
+    selected: pd.DataFrame
+
+    def write(self, folder: Path) -> None:
+        """Write every table as `folder`/NAME.parquet.
+
+        Raises:
+            InputError: the place cannot be written, or the disk is full.
+        """
+        for field in fields(self):
+            write_table(getattr(self, field.name), folder / f"{field.name}.parquet")
+
+    @classmethod
+    def read(cls, folder: Path) -> PagesTables:
+        """The tables of a folder that `write` filled.
+
+        Raises:
+            InputError: one is missing or no table.
+        """
+        return cls(**{one.name: read_table(folder / f"{one.name}.parquet") for one in fields(cls)})
+
+    @classmethod
+    def joined(cls, parts: Iterable[PagesTables]) -> PagesTables:
+        """The tables of several jobs, one below the other, in the order of their names."""
+        import pandas as pd
+
+        def name(part: PagesTables) -> tuple[Any, ...]:
+            first = part.rows.iloc[0]
+            return first["model"], first["task"], first["context"]
+
+        ordered = sorted(parts, key=name)
+        return cls(
+            **{
+                one.name: pd.concat(
+                    [getattr(part, one.name) for part in ordered], ignore_index=True
+                )
+                for one in fields(cls)
+            }
+        )
+
+
+def tables(
+    job: PagesJob, options: PagesOptions, results: Sequence[ExampleResult], seed: int = 0
+) -> PagesTables:
+    """The tables of a job.
+
+    Args:
+        job: whose they are.
+        options: under which it ran.
+        results: of `whencount.pages.evaluation.evaluate`.
+        seed: of the bootstrap.
+    """
+    rules = options.rules()
+    scores = np.array(
+        [[score(job.task, text, one.references) for text in one.predictions] for one in results]
+    )
+
+    def named(frame: pd.DataFrame) -> pd.DataFrame:
+        frame.insert(0, "context", job.context)
+        frame.insert(0, "task", job.task)
+        frame.insert(0, "model", job.model)
+        return frame
+
+    return PagesTables(
+        rows=named(_rows(options, rules, results, scores)),
+        per_example=named(_per_example(rules, results, scores)),
+        baselines=named(_baselines(job, rules, scores, seed)),
+        page_statistics=named(_page_statistics(options, results)),
+        selected=named(_selected(rules, results[0])),
+    )
+
+
+def _rows(
+    options: PagesOptions,
+    rules: Sequence[Rule],
+    results: Sequence[ExampleResult],
+    scores: NDArray[np.float64],
+) -> pd.DataFrame:
+    import pandas as pd
+
+    places = {(one.selector, one.budget, one.variant): row for row, one in enumerate(rules)}
+    lines = []
+    for cell, (budget, variant) in enumerate(options.cells):
+        line: dict[str, Any] = {
+            "budget": budget,
+            "variant": variant,
+            "k1": options.parameters.k1,
+            "b": options.parameters.b,
+            "examples": len(results),
+        }
+        for configuration in CONFIGURATIONS:
+            place = places[str(configuration), budget, variant]
+            line[f"q{configuration}"] = float(scores[:, place].mean())
+        units = np.stack([one.statistics[cell] for one in results])
+        means = _mean(units.swapaxes(0, 1).reshape(len(STATISTICS), -1))
+        line |= dict(zip(STATISTICS, means.tolist(), strict=True))
+        rankings = _mean(np.stack([one.rankings[cell] for one in results]).T)
+        line |= dict(zip((*TIER_3, *pseudo_columns(REFERENCE)), rankings.tolist(), strict=True))
+        lines.append(line)
+    frame = pd.DataFrame(lines).drop(columns=list(STATISTICS[len(_ROW_STATISTICS) :]))
+    targets = attribution.targets(frame)
+    place = list(frame.columns).index("q111") + 1
+    return pd.concat([frame.iloc[:, :place], targets, frame.iloc[:, place:]], axis=1)
+
+
+def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of the last axis over what is defined; NaN where nothing is."""
+    defined = np.isfinite(values)
+    number = defined.sum(axis=-1)
+    total = np.where(defined, values, 0.0).sum(axis=-1)
+    mean = np.full(number.shape, np.nan)
+    np.divide(total, number, out=mean, where=number > 0)
+    return mean
+
+
+def _rule_columns(rules: Sequence[Rule]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "selector": [one.selector for one in rules],
+            "variant": [one.variant for one in rules],
+            "budget": [one.budget for one in rules],
+        }
+    )
+
+
+def _per_example(
+    rules: Sequence[Rule], results: Sequence[ExampleResult], scores: NDArray[np.float64]
+) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = []
+    for number, one in enumerate(results):
+        part = _rule_columns(rules)
+        part.insert(0, "example", one.id)
+        part["score"] = scores[number]
+        part["prediction"] = list(one.predictions)
+        part["references"] = json.dumps(one.references, ensure_ascii=False)
+        part["tokens"] = one.tokens
+        part["generated"] = one.generated
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _baselines(
+    job: PagesJob, rules: Sequence[Rule], scores: NDArray[np.float64], seed: int
+) -> pd.DataFrame:
+    """Means and percentile intervals; all rules share their draws of examples."""
+    examples = len(scores)
+    frame = _rule_columns(rules)
+    frame["score"] = scores.mean(axis=0)
+    drawn = np.concatenate(
+        [
+            block @ scores / examples
+            for block in resamples(examples, DRAWS, collection=job.name, seed=seed)
+        ]
+    )
+    low, high = np.percentile(drawn, _INTERVAL, axis=0)
+    # Resamples of a handful are too much alike to bound anything.
+    few = examples < FEWEST_QUERIES
+    frame["low"] = np.nan if few else low
+    frame["high"] = np.nan if few else high
+    frame["examples"] = examples
+    return frame
+
+
+def _page_statistics(options: PagesOptions, results: Sequence[ExampleResult]) -> pd.DataFrame:
+    """Means over examples, by layer and query head (key-value head without the variant `head`)."""
+    import pandas as pd
+
+    shown = "head" if "head" in options.variants else options.variants[0]
+    parts = []
+    for cell, (budget, variant) in enumerate(options.cells):
+        if variant != shown:
+            continue
+        values = np.stack([one.statistics[cell] for one in results], axis=-1)
+        means = _mean(values)
+        layers, heads = np.meshgrid(*map(np.arange, means.shape[1:]), indexing="ij")
+        part = pd.DataFrame(
+            {
+                "budget": budget,
+                "layer": layers.ravel() + options.settings.dense_layers,
+                "head": heads.ravel(),
+            }
+        )
+        for name, mean in zip(STATISTICS, means, strict=True):
+            part[name] = mean.ravel()
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _selected(rules: Sequence[Rule], result: ExampleResult) -> pd.DataFrame:
+    """Pages read in one example, and the pages that hold its answer (selector `answer`)."""
+    import pandas as pd
+
+    rule, layer, head, step, page = result.selected.T
+    frame = _rule_columns(rules).iloc[rule].reset_index(drop=True)
+    frame = frame.assign(layer=layer, head=head, step=step, page=page)
+    answer = pd.DataFrame({"page": result.answer_pages.astype(np.int32)})
+    answer = answer.assign(selector="answer", variant="", budget=0)
+    for column in ("layer", "head", "step"):
+        answer[column] = np.int32(-1)
+    both = pd.concat([frame, answer[list(frame.columns)]], ignore_index=True)
+    both.insert(0, "example", result.id)
+    return both

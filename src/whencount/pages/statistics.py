@@ -90,8 +90,8 @@ def _value_cv(values: NDArray[np.float64], exists: NDArray[np.bool_]) -> NDArray
     number = exists.sum() * values.shape[2]
     mean = values.sum(axis=(0, 2, 3)) / number
     apart = np.where(exists[:, None, None], values - mean[:, None, None], 0.0)
-    deviation: NDArray[np.float64] = np.sqrt(np.square(apart).sum(axis=(0, 2, 3)) / number)
-    return deviation / mean
+    variation: NDArray[np.float64] = np.sqrt(np.square(apart).sum(axis=(0, 2, 3)) / number) / mean
+    return variation
 
 
 def _peaks(
