@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whencount import attribution
-from whencount.pages.evaluation import ExampleResult, PagesJob, PagesOptions
+from whencount.pages.answering import ExampleResult, PagesOptions
+from whencount.pages.collecting import KINDS
 from whencount.pages.settings import Rule
 from whencount.pages.statistics import STATISTICS
 from whencount.ranking_diagnostics import TIER_3, pseudo_columns
 from whencount.ruler import score
 from whencount.scoring import CONFIGURATIONS
 from whencount.significance import FEWEST_QUERIES, resamples
-from whencount.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,83 +33,39 @@ _INTERVAL = (2.5, 97.5)
 _ROW_STATISTICS = STATISTICS[:12]
 
 
-@dataclass(frozen=True)
-class PagesTables:
-    """The tables of a job, or of all jobs of a study; docs/tables.md has the columns."""
-
-    rows: pd.DataFrame
-    per_example: pd.DataFrame
-    baselines: pd.DataFrame
-    page_statistics: pd.DataFrame
-    selected: pd.DataFrame
-
-    def write(self, folder: Path) -> None:
-        """Write every table as `folder`/NAME.parquet.
-
-        Raises:
-            InputError: the place cannot be written, or the disk is full.
-        """
-        for field in fields(self):
-            write_table(getattr(self, field.name), folder / f"{field.name}.parquet")
-
-    @classmethod
-    def read(cls, folder: Path) -> PagesTables:
-        """The tables of a folder that `write` filled.
-
-        Raises:
-            InputError: one is missing or no table.
-        """
-        return cls(**{one.name: read_table(folder / f"{one.name}.parquet") for one in fields(cls)})
-
-    @classmethod
-    def joined(cls, parts: Iterable[PagesTables]) -> PagesTables:
-        """The tables of several jobs, one below the other, in the order of their names."""
-        import pandas as pd
-
-        def name(part: PagesTables) -> tuple[Any, ...]:
-            first = part.rows.iloc[0]
-            return first["model"], first["task"], first["context"]
-
-        ordered = sorted(parts, key=name)
-        return cls(
-            **{
-                one.name: pd.concat(
-                    [getattr(part, one.name) for part in ordered], ignore_index=True
-                )
-                for one in fields(cls)
-            }
-        )
-
-
 def tables(
-    job: PagesJob, options: PagesOptions, results: Sequence[ExampleResult], seed: int = 0
-) -> PagesTables:
-    """The tables of a job.
+    names: Mapping[str, Any],
+    options: PagesOptions,
+    results: Sequence[ExampleResult],
+    seed: int = 0,
+) -> dict[str, pd.DataFrame]:
+    """The tables of a job by kind, `KINDS` of `whencount.pages.collecting`.
 
     Args:
-        job: whose they are.
+        names: `model`, `task` and `context`, the first columns of every table.
         options: under which it ran.
-        results: of `whencount.pages.evaluation.evaluate`.
+        results: of `whencount.pages.answering.answer_examples`.
         seed: of the bootstrap.
     """
     rules = options.rules()
     scores = np.array(
-        [[score(job.task, text, one.references) for text in one.predictions] for one in results]
+        [
+            [score(names["task"], text, one.references) for text in one.predictions]
+            for one in results
+        ]
     )
-
-    def named(frame: pd.DataFrame) -> pd.DataFrame:
-        frame.insert(0, "context", job.context)
-        frame.insert(0, "task", job.task)
-        frame.insert(0, "model", job.model)
-        return frame
-
-    return PagesTables(
-        rows=named(_rows(options, rules, results, scores)),
-        per_example=named(_per_example(rules, results, scores)),
-        baselines=named(_baselines(job, rules, scores, seed)),
-        page_statistics=named(_page_statistics(options, results)),
-        selected=named(_selected(rules, results[0])),
+    job = ".".join(str(value) for value in names.values())
+    found = (
+        _rows(options, rules, results, scores),
+        _per_example(rules, results, scores),
+        _baselines(job, rules, scores, seed),
+        _page_statistics(options, results),
+        _selected(rules, results[0]),
     )
+    for frame in found:
+        for column, value in reversed(list(names.items())):
+            frame.insert(0, column, value)
+    return dict(zip(KINDS, found, strict=True))
 
 
 def _rows(
@@ -188,7 +142,7 @@ def _per_example(
 
 
 def _baselines(
-    job: PagesJob, rules: Sequence[Rule], scores: NDArray[np.float64], seed: int
+    job: str, rules: Sequence[Rule], scores: NDArray[np.float64], seed: int
 ) -> pd.DataFrame:
     """Means and percentile intervals; all rules share their draws of examples."""
     examples = len(scores)
@@ -197,7 +151,7 @@ def _baselines(
     drawn = np.concatenate(
         [
             block @ scores / examples
-            for block in resamples(examples, DRAWS, collection=job.name, seed=seed)
+            for block in resamples(examples, DRAWS, collection=job, seed=seed)
         ]
     )
     low, high = np.percentile(drawn, _INTERVAL, axis=0)
@@ -245,6 +199,6 @@ def _selected(rules: Sequence[Rule], result: ExampleResult) -> pd.DataFrame:
     answer = answer.assign(selector="answer", variant="", budget=0)
     for column in ("layer", "head", "step"):
         answer[column] = np.int32(-1)
-    both = pd.concat([frame, answer[list(frame.columns)]], ignore_index=True)
+    both: pd.DataFrame = pd.concat([frame, answer[list(frame.columns)]], ignore_index=True)
     both.insert(0, "example", result.id)
     return both
