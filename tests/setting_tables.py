@@ -108,7 +108,8 @@ def _outputs(
         key = f"{task}{context}{native}{variant}{budget if selector != 'full' else ''}"
         random = np.random.default_rng([7, *key.encode()])
         chance = CHANCE.get(selector, CHANCE["quest"] - COST.get(native, 0))
-        hits = random.uniform(size=EXAMPLES) < chance + 0.1 * (budget == BUDGETS[-1])
+        wider = 0.1 * (budget == BUDGETS[-1] and selector != "full")
+        hits = random.uniform(size=EXAMPLES) < chance + wider
         if selector == "quest" or (native, variant) == ("000", "head"):
             quest = np.random.default_rng([7, *f"{task}{context}{budget}".encode()])
             hits = quest.uniform(size=EXAMPLES) < CHANCE["quest"]
@@ -117,7 +118,7 @@ def _outputs(
                 "model": model,
                 "task": task,
                 "context": context,
-                "example": f"{number}",
+                "example": f"{number}{text}",
                 "selector": selector,
                 "variant": variant,
                 "budget": budget,
@@ -216,13 +217,18 @@ def _page_statistics(model: str, task: str, context: int) -> pd.DataFrame:
                 "model": model,
                 "task": task,
                 "context": context,
+                "budget": budget,
+                "variant": variant,
                 "layer": layer,
                 "head": head,
+                "nnz_cv": np.nan,
                 "frequency_mean": random.uniform(0.1, 0.4),
                 "frequency_zero": random.uniform(0.0, 0.5),
                 "value_cv": random.uniform(0.2, 1.2),
                 "length_cv": random.uniform(0.01, 0.2),
             }
+            for budget in BUDGETS
+            for variant in ("head", "group")
             for layer in range(2, 8)
             for head in range(3)
         ]

@@ -111,7 +111,7 @@ def _changes(panel: Axes, lines: list[RuleDifference], names: list[tuple[str, st
         panel.axhline(border, color=FAINT, lw=0.8)
     panel.axvline(0, color=INK, lw=0.8)
     unit = "nats per token" if lines[0].metric == LIKELIHOOD else "accuracy"
-    panel.set_xlabel(f"better →   change of quality, {unit}")
+    panel.set_xlabel(f"change, {unit} (right is better)")
     panel.locator_params(axis="x", nbins=5)
     panel.grid(axis="y", visible=False)
     panel.tick_params(axis="y", length=0)

@@ -10,25 +10,32 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from whencount.reports.canvas import legend, panels_of
+from whencount.reports.canvas import dot, legend, panels_of
 from whencount.reports.drawing import Drawing
 from whencount.reports.setting_style import (
+    BLUE,
     BUDGET_MARKS,
     BUDGETS_SHOWN,
+    GREEN,
+    RED,
     SELECTOR_MARKS,
     SELECTOR_NAMES,
+    Mark,
     clipped,
     selector_name,
     spread_out,
+    variant_name,
 )
 from whencount.reports.style import FAINT, INK, SETTINGS
+from whencount.setting_summaries.effects import variants_in_order
 from whencount.setting_summaries.selections import selectors_in_order
 from whencount.wording import plural
 
 CELLS_SHOWN = 4
 """Models and contexts that get figures of their own; of more the tables tell."""
 
-STATISTICS_SHOWN = 12
+STATISTICS_SHOWN = 15
+_VARIANT_MARKS = (Mark(BLUE, "o"), Mark(RED, "^", (0, (4, 1.5))), Mark(GREEN, "s"))
 _KEYS = {"model", "task", "context", "layer", "head", "example", "examples", "budget"}
 
 
@@ -100,7 +107,8 @@ def _line(panel: Axes, mine: pd.DataFrame, selector: str, shift: float) -> None:
         return
     if selector == "full":
         first = mine.iloc[0]
-        panel.axhspan(first["low"], first["high"], color=FAINT, alpha=0.35, lw=0, zorder=1)
+        if first["low"] < first["high"]:
+            panel.axhspan(first["low"], first["high"], color=FAINT, alpha=0.35, lw=0, zorder=1)
         panel.axhline(first["score"], color=mark.colour, ls=mark.line, lw=1.3, zorder=2)
         return
     mine = mine.sort_values("budget")
@@ -121,7 +129,7 @@ def _handle(selector: str, variant: str) -> Line2D:
 @mpl.rc_context(SETTINGS)
 def _configurations(lines: pd.DataFrame, name: str, where: str) -> Drawing:
     tasks = sorted({str(task) for task in lines["task"]})
-    selectors = selectors_in_order(lines)
+    selectors = [one for one in selectors_in_order(lines) if one[0] != "full"]
     places = {one: number for number, one in enumerate(selectors)}
     budgets = sorted({int(one) for one in lines.loc[lines["selector"] != "full", "budget"]})
     shown = spread_out(budgets, BUDGETS_SHOWN)
@@ -182,22 +190,44 @@ def page_statistics(table: pd.DataFrame | None, name: str = "page_statistics") -
     names = [] if table is None else statistic_columns(table)[:STATISTICS_SHOWN]
     if table is None or not names:
         return None
+    parts = [("", table)]
+    if "variant" in table.columns:
+        parts = [
+            (one, table[table["variant"] == one]) for one in variants_in_order(table["variant"])
+        ]
     figure, panels = panels_of(len(names), 2.1, share_x=True, share_y=False)
     for panel, column in zip(panels, names, strict=True):
-        by_layer = table.groupby("layer")[column]
-        low, mean, high = by_layer.min(), by_layer.mean(), by_layer.max()
-        panel.fill_between(mean.index, low, high, color=FAINT, alpha=0.5, lw=0)
-        panel.plot(mean.index, mean, color=INK, lw=1.2, marker="o", ms=3.5)
+        for (_, part), mark in zip(parts, _VARIANT_MARKS, strict=False):
+            by_layer = part.groupby("layer")[column]
+            low, mean, high = by_layer.min(), by_layer.mean(), by_layer.max()
+            panel.fill_between(mean.index, low, high, color=mark.colour, alpha=0.15, lw=0)
+            panel.plot(
+                mean.index,
+                mean,
+                color=mark.colour,
+                ls=mark.line,
+                lw=1.2,
+                marker=mark.marker,
+                ms=3.5,
+            )
         panel.set_title(column.replace("_", " "))
         panel.set_xlabel("layer")
         panel.locator_params(nbins=5)
+    if len(parts) > 1:
+        legend(
+            figure,
+            [
+                dot(mark.colour, "none", variant_name(variant), mark.marker)
+                for (variant, _), mark in zip(parts, _VARIANT_MARKS, strict=False)
+            ],
+        )
     return Drawing(
         name,
         figure,
         "Statistics of pages",
-        "A panel per statistic, over the layers: the mean over heads, tasks and models, and in grey"
-        " the range. They come from calibration on the prefill alone and need no answer;"
-        " docs/tables.md defines each. Each panel has its own scale.",
+        "A panel per statistic, over the layers: the mean over heads, tasks, budgets and models,"
+        " with the range shaded. They come from calibration on the prefill alone and need no"
+        " answer; docs/tables.md defines each. Each panel has its own scale.",
         f"Line plots of {plural(len(names), 'statistic')} of pages against the layer.",
     )
 

@@ -120,8 +120,11 @@ _TASKS_SHOWN = 60
 
 
 def _score(line: pd.Series) -> str:
+    score = number(float(line["score"]), 3)
+    if pd.isna(line["low"]):
+        return score
     low, high = number(float(line["low"]), 2), number(float(line["high"]), 2)
-    return f"{number(float(line['score']), 3)} <small>{low} to {high}</small>"
+    return f"{score} <small>{low} to {high}</small>"
 
 
 def outputs(per_example: pd.DataFrame, found: Selections | None) -> Table | None:

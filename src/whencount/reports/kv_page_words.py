@@ -65,7 +65,10 @@ def _selectors(found: PagesAnswer, budget: int) -> str:
 def _best(one: Best) -> str:
     where = f"{variant_name(one.variant)}, budget {one.budget:,}"
     if one.configuration == "000" or one.above == 0:
-        return f"{_capital(where)}: no correction has a higher mean score than all-off."
+        return (
+            f"{_capital(where)}: no correction has a higher mean score than all-off;"
+            f" {one.worse} of seven are below it by more than chance explains."
+        )
     told = difference(one.difference)
     verdict = (
         "more than chance explains, though the best of eight was looked for"
@@ -76,6 +79,7 @@ def _best(one: Best) -> str:
         f"{_capital(where)}: {plural(one.above, 'corrected configuration')} of seven"
         f" {'has' if one.above == 1 else 'have'} a higher mean score than all-off; the best is"
         f" {one.configuration} with {number(one.score)}, {told} against 000: {verdict}."
+        f" By more than chance explains {one.better} of seven are above 000 and {one.worse} below."
     )
 
 

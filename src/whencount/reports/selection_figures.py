@@ -103,7 +103,7 @@ def _heat(figure: Figure, axes: Axes, values: np.ndarray, label: str) -> None:  
     image = axes.imshow(
         values, cmap=COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
     )
-    bar = figure.colorbar(image, ax=axes, fraction=0.03, pad=0.01)
+    bar = figure.colorbar(image, ax=axes, fraction=0.03, pad=0.01, aspect=45)
     bar.set_label(label)
     bar.outline.set_visible(False)  # type: ignore[operator]
     axes.grid(visible=False)

@@ -99,7 +99,7 @@ def identities(found: Sequence[Identity], why: Mapping[str, str]) -> Table:
     text = f'<p class="answer">{html.escape(identities_in_words(found))}</p>'
     variants = dict.fromkeys(one.variant for one in found)
     reasons = "".join(
-        f"<li><b>{html.escape(variant_name(one))}.</b> {html.escape(why[one])}</li>"
+        f"<li><b>{html.escape(f'{one}, {variant_name(one)}')}.</b> {html.escape(why[one])}</li>"
         for one in variants
         if one in why
     )
@@ -115,7 +115,7 @@ def identities(found: Sequence[Identity], why: Mapping[str, str]) -> Table:
             apart = f"{percent(one.largest)} differ"
         body.append(
             [
-                html.escape(variant_name(one.variant)),
+                html.escape(one.variant),
                 html.escape(one.statement),
                 "outputs" if one.what == "output" else "rows",
                 f'<span class="verdict {style}">{verdict}</span>',
@@ -124,7 +124,7 @@ def identities(found: Sequence[Identity], why: Mapping[str, str]) -> Table:
                 apart,
             ]
         )
-    head = ["variant", "identity", "on", "verdict", "checked", "apart", "largest difference"]
+    head = ["variant", "identity", "on", "verdict", "checked", "apart", "largest"]
     table = markup(head, body, texts=3) if body else ""
     return Table(f"{text}\n<ul>{reasons}</ul>\n{table}")
 
@@ -154,11 +154,12 @@ def shares(found: Sequence[Effects], groups: str) -> Table | None:
         body.append(cells)
     head = ["variant", "rows", "mean Q111 − Q000", "up / down"]
     head += [f"φ {SWITCH_NAMES[switch]}" for switch in SWITCHES]
-    few = min(one.groups for one in found) < FEW_GROUPS
+    fewest = min(one.groups for one in found)
+    few = ", too few here to lean on them" if fewest < FEW_GROUPS else ""
+    interval = "" if fewest == 1 else f" Intervals (95 %) resample whole {groups}{few}."
     said = (
         "<p>The mean Shapley value of each switch, and its share of the summed change; a negative"
-        f" change is a loss, and shares are of it. Intervals (95 %) resample whole {groups}"
-        f"{', too few here to lean on them' if few else ''}.</p>"
+        f" change is a loss, and shares are of it.{interval}</p>"
     )
     return Table(f"{said}\n{markup(head, body)}")
 

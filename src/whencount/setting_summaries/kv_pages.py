@@ -45,6 +45,7 @@ class Best:
         score: its mean.
         difference: its score less that of 000, paired over examples.
         above: how many of the seven corrected configurations have a higher mean than 000.
+        better, worse: how many of them are above, below it with their whole interval.
     """
 
     variant: str
@@ -53,6 +54,8 @@ class Best:
     score: float
     difference: Difference
     above: int
+    better: int
+    worse: int
 
 
 @dataclass(frozen=True)
@@ -175,11 +178,17 @@ def _best(levels: list[Level], named: pd.DataFrame, variant: str, budget: int) -
         return None
     top = max(scores.values())
     name = next(one for one in CONFIGURATION_NAMES if scores.get(one) == top)
+    apart = {
+        one: _difference(named, f"{one} {variant}", f"000 {variant}", budget) for one in scores
+    }
+    told = [one.mean for one in apart.values() if one.apart]
     return Best(
         variant,
         budget,
         name,
         top,
-        _difference(named, f"{name} {variant}", f"000 {variant}", budget),
+        apart[name],
         sum(score > scores["000"] for score in scores.values()),
+        sum(mean > 0 for mean in told),
+        sum(mean < 0 for mean in told),
     )
