@@ -39,6 +39,10 @@ HYPOTHESES = [
 # such outcomes takes this as an input. Nothing is frozen where no transfer is tested.
 TRANSFER = STUDY["transfer"]
 FROZEN = [f"{RESULTS}/transfer/frozen.json"] if TRANSFER else []
+TRANSFER_TABLES = [
+    f"{RESULTS}/transfer.parquet",
+    f"{RESULTS}/transfer_predictions.parquet",
+]
 TABLES = [
     *[
         f"{RESULTS}/{name}.parquet"
@@ -175,3 +179,18 @@ def cells_of(wildcards):
             f"the configuration has no row of {job.name}; add it to a family of {STUDY['study']!r}"
         )
     return as_json([[cell.budget, cell.k1, cell.b, cell.control] for cell in JOBS[job]])
+
+
+def transfer_targets(wildcards):
+    """Everything of the transfer test; a configuration without one is told so."""
+    if not TRANSFER:
+        raise WorkflowError(
+            "the configuration tests no transfer (transfer: false); write transfer: true, or the"
+            " mapping that docs/configuration.md explains"
+        )
+    return [
+        *FROZEN,
+        *TRANSFER_TABLES,
+        *[f"{RESULTS}/{setting}/rows.parquet" for setting in TRANSFER["settings"]],
+        f"{REPORTS}/transfer.html",
+    ]

@@ -24,6 +24,10 @@ COMMANDS = {
         "whencount.cli.register:register",
         "Record a file of hypotheses before the rows it speaks of exist.",
     ),
+    "freeze": (
+        "whencount.cli.freeze:freeze",
+        "Freeze predictors before the outcomes that they are asked for.",
+    ),
     "collections": (
         "whencount.cli.collections:collections",
         "List the published and the built-in collections, and fetch one.",

@@ -30,7 +30,7 @@ from whencount.provenance.metadata import describe
 from whencount.provenance.scanning import scan
 from whencount.provenance.verification import verify
 
-PUBLISHED = frozenset({"table", "run", "page", "pages", "figures"})
+PUBLISHED = frozenset({"table", "run", "frozen", "page", "pages", "figures"})
 LARGE = frozenset({"vectors", "basis", "states"})
 METADATA = "ir_metadata.yaml"
 _TEXT_COLUMNS = frozenset({"text", "title", "body", "contents", "passage"})

@@ -58,6 +58,8 @@ KINDS = {
     "rrf": "run",
     "external-run": "run",
     "pages": "pages",
+    "freeze": "frozen",
+    "transfer-report": "figures",
 }
 """The kind of what a stage writes, where its name does not tell."""
 

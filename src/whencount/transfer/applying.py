@@ -141,5 +141,5 @@ def _missing(predictor: Predictor, seen: pd.DataFrame) -> NDArray[np.object_]:
             shown = ", ".join(listed[:3]) + (
                 f" and {len(listed) - 3} more" if len(listed) > 3 else ""
             )
-            reasons[which.reshape(-1) == number] = f"the row has no {shown}"
+            reasons[which.reshape(-1) == number] = f"no value of {shown}"
     return reasons

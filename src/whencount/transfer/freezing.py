@@ -53,7 +53,7 @@ class Frozen:
 
     Attributes:
         frozen: when, UTC.
-        code: version and sources of the package (`whencount.registration.code_version`).
+        code: `version` of the package, `sources`, a hash of all of it.
         rows: of the retrieval rows: `sha256` of their table, `fitted` (how many are primary).
         retrieval: `family`, `collections` and `corpora` of those, and the `reference`.
         settings: the settings that may be asked about, and the reference of each.
@@ -103,7 +103,6 @@ def freeze(
     from whencount.naming import CELL_KEYS
     from whencount.prediction.axes import candidates, design
     from whencount.prediction.targets import TARGETS, targets_of
-    from whencount.registration import code_version
 
     needed = [*CELL_KEYS, "basis"]
     missing = [name for name in needed if name not in rows.columns]
@@ -138,7 +137,7 @@ def freeze(
     primary = rows.iloc[plan.primary]
     return Frozen(
         frozen=(now or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0),
-        code=dict(code if code is not None else code_version()),
+        code=dict(code if code is not None else _code()),
         rows={"sha256": rows_hash, "primary": len(primary)},
         retrieval={
             "family": family,
@@ -150,6 +149,13 @@ def freeze(
         criteria=criteria or Criteria(),
         predictors=tuple(predictors),
     )
+
+
+def _code() -> dict[str, Any]:
+    from whencount import __version__
+    from whencount.provenance.sources import package_hash
+
+    return {"version": __version__, "sources": package_hash()}
 
 
 def _fit(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -118,3 +118,13 @@ def started_before(moment: datetime, rows: str | Path) -> list[Path]:
             late.append(located.path)
         waiting += [beside(manifest_path(located.path), one.path) for one in manifest.inputs]
     return sorted(late)
+
+
+def too_early(outcomes: Sequence[Path], moment: datetime) -> str:
+    """Why outcomes that were begun before the freeze are no test, in words."""
+    when = moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    more = f" and {len(outcomes) - 1} more" if len(outcomes) > 1 else ""
+    return (
+        f"the computation of {outcomes[0].name}{more} began before the predictors were frozen"
+        f" ({when})"
+    )

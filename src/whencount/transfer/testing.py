@@ -178,7 +178,7 @@ def _line(predictor: Predictor, rows: pd.DataFrame, criteria: Criteria) -> dict[
 _FAULTS = {
     "signs_pass": "too few signs are right",
     "error_passes": "the error is too large",
-    "majority_beaten": "the majority sign is right as often",
+    "majority_beaten": "the majority sign does no worse",
 }
 
 
@@ -186,7 +186,7 @@ def _why_none(rows: pd.DataFrame) -> str:
     if len(rows) == 0:
         return "the setting has no row"
     reasons = rows["left_out"].value_counts()
-    listed = [f"{reason} ({count} of {len(rows)} rows)" for reason, count in reasons.items()]
+    listed = [f"{reason} in {count} of {len(rows)} rows" for reason, count in reasons.items()]
     return "; ".join(sorted(listed))
 
 
