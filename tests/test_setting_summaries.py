@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,11 +12,13 @@ import pytest
 from setting_tables import ANSWER, BUDGETS, EXAMPLES, PAGES, experts_tables, pages_tables
 
 from whencount import attribution
+from whencount.errors import InputError
+from whencount.reports import setting_tables
 from whencount.reports.setting_tables import load_experts
 from whencount.setting_summaries.effects import effects
 from whencount.setting_summaries.experts import experts_answer
 from whencount.setting_summaries.identities import identities, output_identities
-from whencount.setting_summaries.intervals import paired_difference
+from whencount.setting_summaries.intervals import Difference, paired_difference
 from whencount.setting_summaries.kv_pages import pages_answer
 from whencount.setting_summaries.routing import shifts
 from whencount.setting_summaries.selections import selections
@@ -108,10 +112,10 @@ def units(one: list[float], other: list[float], group: str = "a") -> pd.DataFram
     return pd.concat(parts, ignore_index=True).assign(weight=1.0)
 
 
-def difference_of(table: pd.DataFrame, **further: object) -> object:
+def difference_of(table: pd.DataFrame, **further: Any) -> Difference:
     return paired_difference(
         table, "rule", "one", "other", value="value", group=["group"], unit="unit", **further
-    )  # type: ignore[arg-type]
+    )
 
 
 def test_a_difference_pairs_units_and_resamples_them() -> None:
@@ -233,6 +237,21 @@ def test_selections_count_reads_of_pages_and_of_the_answer() -> None:
     assert found.answer_by_layer.tolist() == [[0.5]]
 
 
+def test_of_many_recorded_examples_the_first_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = pages_tables().selected
+    path = tmp_path / "selected.parquet"
+    pd.concat([one, one.assign(example="another")]).to_parquet(path, index=False)
+    monkeypatch.setattr(setting_tables, "_LINES_AT_ONCE", 100)
+    pd.testing.assert_frame_equal(setting_tables.first_example(path), one)
+    one.iloc[:0].to_parquet(path, index=False)
+    assert setting_tables.first_example(path).empty
+    path.write_text("no table")
+    with pytest.raises(InputError, match=r"selected\.parquet cannot be read"):
+        setting_tables.first_example(path)
+
+
 def test_full_attention_reads_every_page_beside_every_budget() -> None:
     (found,) = selections(pages_tables().selected)
     assert found.selectors[0] == ("full", "")
@@ -255,8 +274,8 @@ def test_shifts_say_which_experts_gain_and_lose() -> None:
     assert same.moved == 0
 
 
-def test_documents_of_either_kind_have_a_quality(tmp_path: object) -> None:
-    paths = experts_tables().write(tmp_path)  # type: ignore[arg-type]
+def test_documents_of_either_kind_have_a_quality(tmp_path: Path) -> None:
+    paths = experts_tables().write(tmp_path)
     read = load_experts(paths).per_document
     text = read[read["evaluation"] == "library"]
     assert (text["quality"] == -text["nll"]).all()

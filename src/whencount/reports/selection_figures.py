@@ -25,8 +25,7 @@ def shown_selections(selected: pd.DataFrame | None) -> Selections | None:
     """The first recorded example at its smallest budget; None without one."""
     if selected is None or len(selected) == 0:
         return None
-    found = selections(selected)
-    return found[0] if found else None
+    return next(selections(selected), None)
 
 
 @mpl.rc_context(SETTINGS)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from whencount.attribution import QUALITY_COLUMNS, TARGET_COLUMNS
 from whencount.errors import InputError
+from whencount.setting_summaries.selections import EXAMPLE
 from whencount.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_LINES_AT_ONCE = 1 << 20
 _TARGETS = tuple(name for name in TARGET_COLUMNS if not name.startswith("main_effect"))
 _PAGES: dict[str, tuple[str, ...]] = {
     "rows": (
@@ -119,8 +121,8 @@ class PagesTables:
 
     Attributes:
         rows, per_example, baselines: the tables of these names.
-        selected, page_statistics, unavailable: the tables of these names; None where a run has
-            none, or one without the columns that are needed.
+        selected, page_statistics, unavailable: the tables of these names, of the first its first
+            example alone; None where a run has none, or one without the columns that are needed.
         notes: a sentence per table that is missing or lacks columns, plain text.
     """
 
@@ -214,7 +216,10 @@ def _further(
         if not path or not Path(path).exists():
             notes.append(f"This run has no table {name}, so {without}.")
             continue
-        table = _list(Path(path)) if Path(path).suffix == ".json" else read_table(path)
+        if Path(path).suffix == ".json":
+            table = _list(Path(path))
+        else:
+            table = first_example(path) if name == "selected" else read_table(path)
         missing = [column for column in columns if column not in table.columns]
         if missing:
             lacking = ", ".join(missing[:5])
@@ -222,6 +227,38 @@ def _further(
             continue
         found[name] = table
     return found, tuple(notes)
+
+
+def first_example(path: str | Path) -> pd.DataFrame:
+    """The lines at the head of selected.parquet that belong to its first example.
+
+    The table of a large study does not fit in memory, and one example is what a page shows.
+
+    Raises:
+        InputError: the file is missing, truncated or no Parquet.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parts: list[pd.DataFrame] = []
+    try:
+        file = pq.ParquetFile(path)
+        keys = [name for name in EXAMPLE if name in file.schema_arrow.names]
+        for batch in file.iter_batches(_LINES_AT_ONCE):
+            part = batch.to_pandas()
+            first = parts[0].iloc[0] if parts else part.iloc[0]
+            same = (part[keys] == first[keys]).all(axis=1)
+            parts.append(part[same])
+            if not same.all():
+                break
+        none = file.schema_arrow.empty_table().to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{path} cannot be read as a Parquet table ({reason}); delete it and run again"
+        ) from error
+    return pd.concat(parts, ignore_index=True) if parts else none
 
 
 def _list(path: Path) -> pd.DataFrame:

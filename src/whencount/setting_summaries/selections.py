@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,23 +49,22 @@ class Selections:
     layers: tuple[int, ...]
 
 
-def selections(selected: pd.DataFrame) -> list[Selections]:
+def selections(selected: pd.DataFrame) -> Iterator[Selections]:
     """The selections of every recorded example at every budget, in the order of the table.
 
     Args:
         selected: selected.parquet. Lines of the selector `answer` name the pages that hold the
             answer; their other columns are not looked at.
     """
-    found = []
     for key, lines in selected.groupby(list(EXAMPLE), sort=False):
-        answer = sorted({int(one) for one in lines.loc[lines["selector"] == "answer", "page"]})
+        holds = lines.loc[lines["selector"] == "answer", "page"].astype("int64")
+        answer = sorted(set(holds.tolist()))
         read = lines[lines["selector"] != "answer"]
         whole = read[read["selector"] == "full"]
         others = read[read["selector"] != "full"]
         for budget, part in others.groupby("budget", sort=True):
             both = part if len(whole) == 0 else _joined(whole, part)
-            found.append(_of_one(key, int(budget), both, answer))
-    return found
+            yield _of_one(key, int(str(budget)), both, answer)
 
 
 def _joined(whole: pd.DataFrame, part: pd.DataFrame) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def _of_one(
     key: tuple[object, ...], budget: int, lines: pd.DataFrame, answer: list[int]
 ) -> Selections:
     pages = max([*lines["page"].astype("int64").tolist(), *answer]) + 1
-    layers = sorted({int(one) for one in lines["layer"]})
+    layers = sorted(set(lines["layer"].astype("int64").tolist()))
     selectors = selectors_in_order(lines)
     share = np.zeros((len(selectors), pages))
     read = np.zeros(len(selectors))
