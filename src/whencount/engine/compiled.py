@@ -23,12 +23,15 @@ def _sources() -> str:
 _STAMP = _sources()
 
 
-def kernel(function: Function) -> Function:
-    """Compile with numba, free of the interpreter's lock; the machine code is cached."""
+def kernel(function: Function, *, fastmath: bool = False) -> Function:
+    """Compile with numba, free of the interpreter's lock; the machine code is cached.
+
+    With `fastmath` sums may be taken in any order, which lets them use whole vectors of numbers.
+    """
     try:
-        compiled = numba.njit(cache=True, nogil=True)(function)
+        compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath)(function)
     except RuntimeError:  # nowhere to keep it: compile in every process
-        plain: Function = numba.njit(nogil=True)(function)
+        plain: Function = numba.njit(nogil=True, fastmath=fastmath)(function)
         return plain
     # numba looks at the date of the kernel's own file only; the code that it includes from its
     # neighbours would be kept when they change.

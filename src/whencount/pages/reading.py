@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from whencount.pages.kernels import attend_pages
 from whencount.pages.selectors.base import LayerView
 
 
@@ -37,15 +38,36 @@ def read_pages(view: LayerView, chosen: torch.Tensor) -> torch.Tensor:
     """
     pages = view.pages
     rows, units, count = chosen.shape
-    places = pages.places(chosen, view.slots).flatten()
-    # Every page but the current one, which is last, is complete: a slice in place of a mask.
+    places = pages.places(chosen, view.slots).view(rows * units, count)
+    # Every page but the current one, which is last, is complete: a length in place of a mask.
     tokens = count * pages.page_tokens - (pages.complete + 1) * pages.page_tokens + pages.tokens
+    queries = view.queries.reshape(rows * units, -1, view.queries.shape[-1])
+    compiled = queries.device.type == "cpu" and queries.dtype == torch.float32
+    read = _read_compiled if compiled else _read_gathered
+    return read(view, queries.contiguous(), places, tokens).view(view.queries.shape)
+
+
+def _read_compiled(
+    view: LayerView, queries: torch.Tensor, places: torch.Tensor, tokens: int
+) -> torch.Tensor:
+    """Read pages where they lie: half the time of gathering them on a CPU."""
+    stored = (view.pages.keys.numpy(), view.pages.values.numpy())
+    threads = torch.get_num_threads()
+    return torch.from_numpy(
+        attend_pages(queries.numpy(), *stored, places.numpy(), tokens, view.scaling, threads)
+    )
+
+
+def _read_gathered(
+    view: LayerView, queries: torch.Tensor, places: torch.Tensor, tokens: int
+) -> torch.Tensor:
+    """Gather the pages, then plain scaled-dot-product attention."""
     keys, values = (
-        stored.index_select(0, places).view(rows, units, -1, stored.shape[-1])[:, :, :tokens]
-        for stored in (pages.keys, pages.values)
+        stored.index_select(0, places.flatten()).view(len(places), -1, stored.shape[-1])[
+            :, None, :tokens
+        ]
+        for stored in (view.pages.keys, view.pages.values)
     )
-    queries = view.queries.reshape(rows, units, -1, view.queries.shape[-1])
-    found = torch.nn.functional.scaled_dot_product_attention(
-        queries, keys, values, scale=view.scaling
+    return torch.nn.functional.scaled_dot_product_attention(
+        queries[:, None], keys, values, scale=view.scaling
     )
-    return found.reshape(view.queries.shape)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import torch
@@ -11,7 +12,7 @@ from whencount.pages.calibration import LayerCalibration
 from whencount.pages.prefill import LayerPrefix
 from whencount.pages.settings import PageSettings
 from whencount.pages.storage import LayerPages
-from whencount.pages.summaries import own_bounds, shared_bounds
+from whencount.pages.summaries import non_negative, own_bounds, shared_bounds
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class LayerView:
     calibration: LayerCalibration | None
     scaling: float
     settings: PageSettings
+    _place: tuple[int, int] | None = None
+    _whole: LayerView | None = None
+    _found: dict[str, torch.Tensor] = field(default_factory=dict)
 
     @property
     def candidates(self) -> int:
@@ -53,14 +57,11 @@ class LayerView:
 
     def bounds(self) -> torch.Tensor:
         """Quest's bound, [rows, query heads, candidates] float32."""
-        first = self.settings.sink_pages
-        extremes = self.pages.shared_extremes[:, first:]
-        found = shared_bounds(self.queries, extremes, self.scaling)
-        if self.own_complete:
-            start = max(0, first - self.pages.shared)
-            own = self.pages.own_extremes[self.slots, :, start : self.own_complete]
-            found = torch.cat((found, own_bounds(self.queries, own, self.scaling)), dim=-1)
-        return found
+        return self._once("bounds", LayerView._bounds)
+
+    def values(self) -> torch.Tensor:
+        """`softplus(bound)`, unscaled values of features, the same shape, float64."""
+        return self._once("values", lambda view: non_negative(view.bounds()))
 
     def logits(self) -> torch.Tensor:
         """Query times key in the candidates: [rows, query heads, candidates, page] float32."""
@@ -71,7 +72,31 @@ class LayerView:
 
     def rows(self, start: int, stop: int) -> LayerView:
         """The same for some of the rows."""
-        return replace(self, queries=self.queries[start:stop], slots=self.slots[start:stop])
+        whole, first = self._whole or self, self._place[0] if self._place else 0
+        return replace(
+            self,
+            queries=self.queries[start:stop],
+            slots=self.slots[start:stop],
+            _place=(first + start, first + stop),
+            _whole=whole,
+        )
+
+    def _once(self, name: str, compute: Callable[[LayerView], torch.Tensor]) -> torch.Tensor:
+        """What selectors of one step share is computed once, for all rows together."""
+        whole = self._whole or self
+        if name not in whole._found:
+            whole._found[name] = compute(whole)
+        return whole._found[name][slice(*self._place)] if self._place else whole._found[name]
+
+    def _bounds(self) -> torch.Tensor:
+        first = self.settings.sink_pages
+        extremes = self.pages.shared_extremes[:, first:]
+        found = shared_bounds(self.queries, extremes, self.scaling)
+        if self.own_complete:
+            start = max(0, first - self.pages.shared)
+            own = self.pages.own_extremes[self.slots, :, start : self.own_complete]
+            found = torch.cat((found, own_bounds(self.queries, own, self.scaling)), dim=-1)
+        return found
 
 
 class Selector(Protocol):

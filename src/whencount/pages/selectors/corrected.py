@@ -30,14 +30,17 @@ from whencount.scoring import (
 NATIVE = Configuration.parse("000")
 
 
+def value_scale(calibration: LayerCalibration, group: bool) -> torch.Tensor:
+    """What values are divided by, [query heads, 1] float64: by head, or one for a group."""
+    if not group:
+        return calibration.head_scale[:, None]
+    per_group = len(calibration.head_scale) // len(calibration.group_scale)
+    return calibration.group_scale.repeat_interleave(per_group)[:, None]
+
+
 def page_values(bounds: torch.Tensor, calibration: LayerCalibration, group: bool) -> torch.Tensor:
     """Values of pages under every head: [rows, query heads, pages] float32 to float64."""
-    scale = calibration.head_scale
-    if group:
-        scale = calibration.group_scale.repeat_interleave(
-            len(calibration.head_scale) // len(calibration.group_scale)
-        )
-    return non_negative(bounds) / scale[:, None]
+    return non_negative(bounds) / value_scale(calibration, group)
 
 
 def page_idf(calibration: LayerCalibration, budget: int) -> torch.Tensor:
@@ -85,7 +88,7 @@ class Corrected:
         """Scores of the rows from `first` on, [rows, units, candidates] float64."""
         if view.calibration is None:
             raise InputError("configurations with a switch on need a calibration; none was given")
-        values = page_values(view.bounds(), view.calibration, self._group)
+        values = view.values() / value_scale(view.calibration, self._group)
         idf, length = self._documents(view, view.calibration)
         chosen = self._configurations[first:]
         factor = _where([one.length for one in chosen], length)

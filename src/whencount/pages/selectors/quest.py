@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 
 from whencount.pages.selectors.base import LayerView, Stateless, best
-from whencount.pages.summaries import non_negative
 
 
 def by_group(values: torch.Tensor, groups: int) -> torch.Tensor:
@@ -30,7 +29,6 @@ class Quest(Stateless):
 
     def choose(self, view: LayerView, count: int) -> torch.Tensor:
         """See `Selector.choose`."""
-        bounds = view.bounds()
-        if not self.group:
-            return best(bounds, count)
-        return best(by_group(non_negative(bounds), view.pages.heads), count)
+        if self.group:
+            return best(by_group(view.values(), view.pages.heads), count)
+        return best(view.bounds(), count)
