@@ -80,7 +80,7 @@ def unavailable(tables: PagesTables) -> Table:
         for _, line in table.iterrows()
     ]
     shown = bounded(columns, body, 1, "unavailable")
-    return Table(shown.replace("<table ", '<table class="words" ', 1))
+    return Table(shown.replace("<table ", '<table class="said" ', 1))
 
 
 def scores(baselines: pd.DataFrame) -> Table | None:
@@ -164,7 +164,7 @@ def outputs(per_example: pd.DataFrame, found: Selections | None) -> Table | None
             ]
         )
     head = ["selector", "score", "pages read", "what was generated"]
-    table = markup(head, body).replace("<table ", '<table class="words" ', 1)
+    table = markup(head, body).replace("<table ", '<table class="said" ', 1)
     expected = "; ".join(_references(lines.iloc[0]["references"]))
     where = f"{wanted['task']}, example {wanted['example']}, budget {budget:,}"
     said = f"Expected: {clipped(expected, 300)}. ({clipped(where, 160)})"
