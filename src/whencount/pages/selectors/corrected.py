@@ -50,6 +50,19 @@ def page_idf(calibration: LayerCalibration, budget: int) -> torch.Tensor:
     return torch.where(existed > 0, weights, 1.0)
 
 
+def corrected_scores(
+    values: torch.Tensor,
+    factors: torch.Tensor,
+    idf: torch.Tensor,
+    configuration: Configuration,
+    k1: float,
+) -> torch.Tensor:
+    """Scores of pages under every head, by one configuration; float64, the shape of `values`."""
+    factors = factors if configuration.length else torch.ones_like(factors)
+    scores = term_weight(values, factors, configuration.saturation, k1)
+    return scores * idf if configuration.idf else scores
+
+
 class Corrected:
     """Rows with the same variant, budget and parameters and any configurations.
 
