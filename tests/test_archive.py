@@ -167,6 +167,45 @@ def test_where_a_person_keeps_a_collection_is_not_published(study: Path, tmp_pat
     read_archive(Path("s.tar.zst"), tmp_path / "in")
 
 
+def test_paths_of_a_machine_that_a_person_wrote_are_told(study: Path, tmp_path: Path) -> None:
+    out = CliRunner().invoke(main, ["export", "--out", "s.tar.zst"])
+    assert "where things lie" not in out.output
+    Path("config.yaml").write_text(
+        "study: tiny\ncollections: {mine: {source: beir, path: /home/alice/mine, split: test}}\n"
+        "folders: [data/here, ~/there]\n"
+    )
+    done = exported()
+    assert done.places == ("collections.mine.path: /home/alice/mine", "folders: ~/there")
+    out = CliRunner().invoke(main, ["export", "--out", "s.tar.zst"])
+    assert out.exit_code == 0, out.output
+    assert "where things lie on this machine" in out.stderr
+    assert "/home/alice/mine; folders: ~/there" in out.stderr
+
+
+def test_hypotheses_and_their_registrations_are_published(study: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere" / "other.yaml"
+    for path in (Path("hypotheses/mine.yaml"), outside):
+        path.parent.mkdir()
+        path.write_text("hypotheses: {}\n")
+    record = Path("hypotheses/mine.registration.json")
+    record.write_text('{"sha256": "ab"}\n')
+    text = f"study: tiny\nhypotheses: [hypotheses/mine.yaml, {outside}]\n"
+    Path("config.yaml").write_text(text)
+    exported()
+    members = unpacked(Path("s.tar.zst"))
+    assert {name for name in members if name.startswith("hypotheses/")} == {
+        "hypotheses/mine.yaml",
+        "hypotheses/mine.registration.json",
+        "hypotheses/other.yaml",
+    }
+    assert members[str(record)] == record.read_bytes()
+    read_archive(Path("s.tar.zst"), tmp_path / "in")
+    assert (tmp_path / "in" / record).read_bytes() == record.read_bytes()
+    outside.unlink()
+    with pytest.raises(InputError, match=r"other\.yaml, hypotheses .* is not here"):
+        exported()
+
+
 def test_the_metadata_has_the_parts_of_ir_metadata(study: Path) -> None:
     exported()
     text = unpacked(Path("s.tar.zst"))["ir_metadata.yaml"].decode()

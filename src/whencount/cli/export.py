@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from whencount.cli.options import warn
+
 FOLDER = click.Path(path_type=Path)
 
 
@@ -30,7 +32,7 @@ def export(
     with_vectors: bool,
     out: Path,
 ) -> None:
-    """Pack tables, pages, figures, manifests and configuration in one archive.
+    """Pack tables, pages, figures, manifests, configuration and hypotheses in one archive.
 
     Everything is checked first. The text of no collection goes in. Writes FILE and FILE.sha256; the
     same study gives the same bytes.
@@ -47,4 +49,10 @@ def export(
     click.echo(f"{out}: {done.members:,} files, {done.bytes / 1e6:,.1f} MB unpacked")
     if done.left_out:
         click.echo(f"left out: {len(done.left_out)} artefacts, listed in its contents.json")
+    if done.places:
+        warn(
+            "the archive tells where things lie on this machine, as the configuration does:"
+            f" {'; '.join(done.places)}. If nobody shall see that, write these paths relative to"
+            " the repository, run the study and export again"
+        )
     click.echo(f"SHA-256 {done.sha256}")

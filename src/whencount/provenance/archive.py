@@ -38,7 +38,19 @@ _MOST_CONTENTS = 64 << 20
 _MOST_PADDING = 1 << 16
 _LONGEST_NAME = 255
 _SUFFIXES = frozenset(
-    {".parquet", ".html", ".svg", ".png", ".pdf", ".json", ".yaml", ".lock", ".cff", ".ipynb"}
+    {
+        ".parquet",
+        ".html",
+        ".svg",
+        ".png",
+        ".pdf",
+        ".json",
+        ".yaml",
+        ".yml",
+        ".lock",
+        ".cff",
+        ".ipynb",
+    }
     | {".npy", ".safetensors"}
 )
 _BARE_NAMES = frozenset({"LICENSE"})

@@ -29,8 +29,8 @@ def describe(manifests: Mapping[Path, Manifest], configuration: Path | None) -> 
     Raises:
         InputError: the configuration or CITATION.cff is no YAML.
     """
-    study = _mapping(configuration) if configuration is not None else {}
-    citation = _mapping(_CITATION) if _CITATION.is_file() else {}
+    study = mapping_of(configuration) if configuration is not None else {}
+    citation = mapping_of(_CITATION) if _CITATION.is_file() else {}
     found = list(manifests.values())
     record = {
         "schema-version": SCHEMA_VERSION,
@@ -47,7 +47,12 @@ def describe(manifests: Mapping[Path, Manifest], configuration: Path | None) -> 
     return f"# ir_metadata.start\n{text}# ir_metadata.end\n"
 
 
-def _mapping(path: Path) -> dict[str, Any]:
+def mapping_of(path: Path) -> dict[str, Any]:
+    """A YAML file that holds a mapping.
+
+    Raises:
+        InputError: it is missing, no YAML, or something else.
+    """
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

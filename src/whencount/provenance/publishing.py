@@ -1,7 +1,8 @@
 """Which files of a study are published, and what is said of them.
 
 Published are the pages, the tables at the top of the results, and every table, run and figure that
-they were made from, by their manifests. Of the rest (collections, fit passages, states, bases,
+they were made from, by their manifests; and the files of hypotheses that the study tests, with the
+records of their registration. Of the rest (collections, fit passages, states, bases,
 vectors) the manifests are; vectors, states and bases too where asked for. Texts never are: not a
 collection, and not a table with a column that holds text.
 """
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,14 +28,16 @@ from whencount.provenance.manifest import (
     read_manifest,
     shown,
 )
-from whencount.provenance.metadata import describe
+from whencount.provenance.metadata import describe, mapping_of
 from whencount.provenance.scanning import scan
 from whencount.provenance.verification import verify
+from whencount.registration import record_path
 
 PUBLISHED = frozenset({"table", "run", "frozen", "page", "pages", "figures"})
 LARGE = frozenset({"vectors", "basis", "states"})
 METADATA = "ir_metadata.yaml"
 _TEXT_COLUMNS = frozenset({"text", "title", "body", "contents", "passage"})
+_ABSOLUTE = re.compile(r"/|~|\\\\|[A-Za-z]:[\\/]")
 _EXTRA = ("requirements.lock", "CITATION.cff", "LICENSE")
 
 
@@ -46,12 +50,15 @@ class Export:
         bytes: their size, not compressed.
         sha256: of the archive.
         left_out: path, kind, digest, size and reason of every artefact that is not in it.
+        places: absolute paths that a person wrote in the configuration and that it shows, each with
+            its key.
     """
 
     members: int
     bytes: int
     sha256: str
     left_out: tuple[Mapping[str, Any], ...]
+    places: tuple[str, ...] = ()
 
 
 def export_study(
@@ -72,8 +79,8 @@ def export_study(
         with_vectors: put vectors, states and bases in too.
 
     Raises:
-        InputError: an artefact is missing, changed or stale; there is nothing to publish; or the
-            place cannot be written.
+        InputError: an artefact is missing, changed or stale; there is nothing to publish; a file of
+            hypotheses is missing; or the place cannot be written.
     """
     manifests = _closure(_beginnings(results, reports))
     base = common_folder([results, *([reports] if reports is not None else [])])
@@ -102,13 +109,51 @@ def export_study(
             notebook = beside(manifest_path(artefact), one.path)
             if notebook.suffix == ".ipynb" and _is_below(notebook, base) and notebook.is_file():
                 files[_name(notebook, base)] = notebook
+    places = {place for one in manifests.values() for place in _absolute_paths(one.configuration)}
     if configuration is not None:
         files["config.yaml"] = configuration
+        study = mapping_of(configuration)
+        places |= set(_absolute_paths(study))
+        files |= _registered(study, base)
     files |= {name: Path(name) for name in _EXTRA if Path(name).is_file()}
     files[METADATA] = describe(manifests, configuration).encode()
     digest = write_archive(out, files, left_out)
     size = sum(len(one) if isinstance(one, bytes) else one.stat().st_size for one in files.values())
-    return Export(len(files), size, digest, tuple(left_out))
+    return Export(len(files), size, digest, tuple(left_out), tuple(sorted(places)))
+
+
+def _registered(study: Mapping[str, Any], base: Path) -> dict[str, Path | bytes]:
+    """The study's files of hypotheses, and the records of those that are registered."""
+    found: dict[str, Path | bytes] = {}
+    for name in study.get("hypotheses") or ():
+        file = Path(str(name))
+        if not file.is_file():
+            raise InputError(
+                f"{file}, hypotheses that the configuration names, is not here; run this at the"
+                " root of the repository"
+            )
+        for path in (file, record_path(file)):
+            if path.is_file():
+                inner = _name(path, base) if _is_below(path, base) else f"hypotheses/{path.name}"
+                if inner in found:
+                    raise InputError(
+                        f"two files of hypotheses would be called {inner}; put them into the"
+                        " folder of the study"
+                    )
+                found[inner] = path
+    return found
+
+
+def _absolute_paths(value: Any, key: str = "") -> Iterator[str]:
+    """`key: path` of every path in a configuration that tells where on a machine something lies."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _absolute_paths(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _absolute_paths(inner, key)
+    elif isinstance(value, str) and _ABSOLUTE.match(value):
+        yield f"{key}: {value}"
 
 
 def _beginnings(results: Path, reports: Path | None) -> list[Path]:
