@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from whencount.checkpoints import parts_of, save_arrays
 from whencount.cli import main
 from whencount.errors import InputError
 from whencount.naming import Cell, Job
@@ -96,6 +99,24 @@ def test_qualities_per_query_are_rows_that_exist(study: Path) -> None:
     assert register(study, results=results).rows == {
         (job, Cell("32/128", k1, 0.75)) for k1 in (0.6, 1.2)
     }
+
+
+def test_cells_that_a_job_finished_before_it_was_broken_off_are_rows_that_exist(
+    study: Path,
+) -> None:
+    results = study.parent / "results"
+    table = results / "rows" / "sae_token.my.corpus.seed3.parquet"
+    cells = [["32/128", 1.2, 0.75, ""], ["32/128", 0.6, 0.75, ""], ["native", 1.2, 0.75, ""]]
+    with suppress(KeyboardInterrupt), parts_of(table, {"cells": cells}) as parts:
+        cell = Cell("32/128", 1.2, 0.75)
+        save_arrays(parts / cell.checkpoint, {"quality": np.zeros(8)})
+        raise KeyboardInterrupt
+    job = Job("sae_token", "my.corpus", 3)
+    assert existing_rows(results) == {(job, Cell("32/128", k1, 0.75)) for k1 in (0.6, 1.2)}
+    assert register(study, results=results).rows == existing_rows(results)
+    (results / "rows" / f".{table.name}.partial" / "key.json").write_text("{")
+    with pytest.raises(InputError, match="the parts of a job that was broken off"):
+        existing_rows(results)
 
 
 def test_a_second_registration_refuses_to_overwrite_the_first(study: Path) -> None:

@@ -86,7 +86,7 @@ def score_cells(
     results: dict[Cell, CellResult] = {}
     capped: tuple[str, SparseVectors, SparseVectors] | None = None
     for (budget, control), members in groups.items():
-        kept = checkpoints and checkpoints / f"{budget.replace('/', '-')}.{control or 'none'}.npz"
+        kept = checkpoints and checkpoints / members[0].checkpoint
         found = kept and _read_group(kept, members)
         if found:
             results |= found

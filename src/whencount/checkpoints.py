@@ -26,7 +26,10 @@ from numpy.typing import NDArray
 from whencount.errors import InputError
 from whencount.files import atomic_file
 
-_KEY = "key.json"
+KEY = "key.json"
+"""In a folder of parts: what they depend on."""
+PARTIAL = ".partial"
+"""Ends the name of such a folder."""
 _LOCK = "lock"
 
 
@@ -45,7 +48,7 @@ def parts_of(result: str | Path, key: Mapping[str, Any]) -> Iterator[Path]:
         InputError: another process is making the same result, or the place cannot be written.
     """
     final = Path(result)
-    folder = final.parent / f".{final.name}.partial"
+    folder = final.parent / f".{final.name}{PARTIAL}"
     text = json.dumps(key, sort_keys=True, indent=1) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +73,7 @@ def parts_of(result: str | Path, key: Mapping[str, Any]) -> Iterator[Path]:
 
 def _keep_if_same(folder: Path, text: str) -> None:
     entries = [entry for entry in folder.iterdir() if entry.name != _LOCK]
-    found = folder / _KEY
+    found = folder / KEY
     if found.is_file() and found.read_text(encoding="utf-8", errors="replace") == text:
         parts = len(entries) - 1
         if parts:

@@ -112,6 +112,11 @@ class Cell:
         """Query and document budget; None keeps every weight."""
         return parse_budget(self.budget)
 
+    @property
+    def checkpoint(self) -> str:
+        """Name of the file that a job keeps its result in, with that of others, until all stand."""
+        return f"{self.budget.replace('/', '-')}.{self.control or 'none'}.npz"
+
 
 def parse_budget(budget: str) -> tuple[int | None, int | None]:
     """`32/128` as (32, 128), `native` as (None, None)."""

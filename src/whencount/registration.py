@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whencount import __version__
+from whencount.checkpoints import KEY, PARTIAL
 from whencount.errors import InputError
 from whencount.files import atomic_file
 from whencount.naming import CELL_KEYS, Cell, Job
@@ -162,7 +163,8 @@ def read_record(path: str | Path) -> Record:
 def existing_rows(results: str | Path) -> frozenset[RowKey]:
     """The rows that a folder of results holds, in `rows.parquet`, `rows/` and `per_query/`.
 
-    Qualities per query are the outcomes too: without the rows they are a mean away.
+    Qualities per query are the outcomes too: without the rows they are a mean away. So are the
+    cells that a job which was broken off had finished; they stand beside its table.
 
     Raises:
         InputError: a table is damaged or has no keys, or `results` is a file.
@@ -176,6 +178,8 @@ def existing_rows(results: str | Path) -> frozenset[RowKey]:
             found |= _keys_of_table(path, CELL_KEYS)
     for path in sorted((folder / "per_query").glob("*.seed*.parquet")):
         found |= _keys_of_table(path, ("budget", "k1", "b", "control"))
+    for path in sorted((folder / "rows").glob(f".*.parquet{PARTIAL}")):
+        found |= _keys_of_parts(path)
     return frozenset(found)
 
 
@@ -256,9 +260,10 @@ def _keys_of_table(path: Path, columns: Sequence[str]) -> set[RowKey]:
     try:
         keys = pd.read_parquet(path, columns=list(columns)).drop_duplicates()
         if "collection" not in columns:
-            representation, _, rest = path.name.removesuffix(".parquet").partition(".")
-            collection, _, seed = rest.rpartition(".seed")
-            keys = keys.assign(representation=representation, collection=collection, seed=int(seed))
+            job = _job_of(path.name)
+            keys = keys.assign(
+                representation=job.representation, collection=job.collection, seed=job.seed
+            )
         return set(row_keys(keys))
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -266,6 +271,30 @@ def _keys_of_table(path: Path, columns: Sequence[str]) -> set[RowKey]:
             f"{path} cannot be read as a table of rows ({reason}), so the rows that exist cannot be"
             " told; delete it or run the study again, then register"
         ) from error
+
+
+def _keys_of_parts(folder: Path) -> set[RowKey]:
+    """The cells that a job which has not ended has finished."""
+    try:
+        job = _job_of(folder.name.removeprefix(".").removesuffix(PARTIAL))
+        key = folder / KEY
+        listed = json.loads(key.read_bytes())["cells"] if key.exists() else []
+        cells = [
+            Cell(str(budget), float(k1), float(b), str(what)) for budget, k1, b, what in listed
+        ]
+        return {(job, cell) for cell in cells if (folder / cell.checkpoint).exists()}
+    except (OSError, KeyError, ValueError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"{folder} cannot be read as the parts of a job that was broken off ({error}), so the"
+            " rows that exist cannot be told; delete it or run the study again, then register"
+        ) from error
+
+
+def _job_of(name: str) -> Job:
+    """The job whose table is called `REPRESENTATION.COLLECTION.seedN.parquet`."""
+    representation, _, rest = name.removesuffix(".parquet").partition(".")
+    collection, _, seed = rest.rpartition(".seed")
+    return Job(representation, collection, int(seed))
 
 
 def _nested(rows: Iterable[RowKey]) -> dict[str, dict[str, dict[str, str]]]:
