@@ -408,10 +408,22 @@ def test_an_explanation_stops_where_asked_and_says_what_changed(study: Path) -> 
         "results/references/dense.tiny.parquet",
         "workflow/notebooks/retrieval.ipynb",
     ]
+    with stage("shares", [RESULTS / "shares.parquet"], [RESULTS / "rows.parquet"]):
+        (RESULTS / "shares.parquet").write_bytes(b"shares")
+    page, rows = Path("reports/retrieval.html"), RESULTS / "rows.parquet"
+    with stage("report", [page], [RESULTS / "shares.parquet", rows]):
+        page.write_text("another")
+    for depth in range(5):
+        lines = list(lines_of_origin(explain(page, depth)))
+        paths = [line.split()[0] for line in lines if " explained " not in line]
+        whole = [line for line in lines if " by " in line and "content" in line]
+        assert len({line.split()[0] for line in whole}) == len(whole), "\n".join(lines)
+        # What is within reach of the nearer of its two lines is reached.
+        assert (str(ROW) in paths) == (depth >= 2)
     with stage("collect", [RESULTS / "rows.parquet"], rows_of(RESULTS)):
         (RESULTS / "rows.parquet").write_bytes(b"other")
     record = json.loads(runner.invoke(main, ["explain", "reports/retrieval.html", "--json"]).stdout)
-    assert record["inputs"][0]["state"] == "changed since"
+    assert record["inputs"][1]["state"] == "changed since"
     assert record["stage"] == "report"
     nothing = runner.invoke(main, ["explain", "config.yaml"])
     assert nothing.exit_code == 2
@@ -458,3 +470,11 @@ def test_the_command_that_mends_names_the_configuration_of_the_study(
     assert command("pages/mine/x.html") == f"{force} pages/mine/x.html --configfile my.yaml"
     assert command("results/test/x") == f"{force} results/test/x --configfile configs/test.yaml"
     assert command("elsewhere/x") == f"{force} elsewhere/x"
+    for name in ("results/mine", "results"):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / "rows.parquet").touch()
+    study = "snakemake --cores 2 --forceall study"
+    assert [one.command for one in verify([Path("results/mine")]).findings] == [
+        f"{study} --configfile my.yaml"
+    ]
+    assert [one.command for one in verify([Path("results")]).findings] == [study]

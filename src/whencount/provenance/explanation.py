@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from whencount.errors import InputError
-from whencount.provenance.manifest import Manifest, beside, locate, manifest_path, read_manifest
+from whencount.provenance.manifest import (
+    Located,
+    Manifest,
+    beside,
+    locate,
+    manifest_path,
+    read_manifest,
+)
 from whencount.provenance.scanning import is_left_out, left_out
 
 _WIDTH = 100
@@ -27,15 +34,15 @@ class Origin:
         digest: of what was read when the artefact above it was made; its own for the first.
         state: `` where it still is what was read; else `changed since`, `missing`, `not here`, or
             `left out of the archive`.
-        repeated: explained before.
-        inputs: what it was made from; empty where it was explained before or lies too deep.
+        repeated: `above` or `below` where another line explains it, else ``.
+        inputs: what it was made from; empty where another line has them or it lies too deep.
     """
 
     path: Path
     manifest: Manifest | None
     digest: str
     state: str = ""
-    repeated: bool = False
+    repeated: str = ""
     inputs: tuple[Origin, ...] = ()
 
     def record(self) -> dict[str, Any]:
@@ -64,7 +71,8 @@ class Origin:
 def explain(path: str | Path, depth: int | None = None) -> Origin:
     """Follow the manifests from an artefact, or a file in one, to its beginnings.
 
-    Each artefact is followed once. `depth` is how many steps to go down; all where left out.
+    Each artefact is followed once, where `depth` is given at the line that is nearest to the first:
+    there most of it is within reach. `depth` is how many steps to go down; all where left out.
 
     Raises:
         InputError: there is no manifest for the path, or a manifest is damaged.
@@ -85,6 +93,7 @@ class _Walk:
         self._depth = depth
         self._absent = absent
         self._seen: set[tuple[Path, str]] = set()
+        self._levels: dict[tuple[Path, str], int] = {}
 
     def artefact(self, artefact: Path, path: Path, digest: str, level: int) -> Origin:
         manifest = read_manifest(manifest_path(artefact))
@@ -95,32 +104,58 @@ class _Walk:
             state = "left out of the archive"
         else:
             state = "" if path.exists() else "missing"
+        if self._depth is not None and not self._levels:
+            self._find_levels(artefact, part)
         if (artefact, part) in self._seen:
-            return Origin(path, manifest, digest, state, repeated=True)
+            return Origin(path, manifest, digest, state, repeated="above")
+        if level > self._levels.get((artefact, part), level):
+            return Origin(path, manifest, digest, state, repeated="below")
+        self._seen.add((artefact, part))
         if self._depth is not None and level >= self._depth:
             return Origin(path, manifest, digest, state)
-        self._seen.add((artefact, part))
         inputs = self._inputs(artefact, part, manifest, level)
         return Origin(path, manifest, digest, state, inputs=tuple(inputs))
+
+    def _find_levels(self, first: Path, first_part: str) -> None:
+        """How many steps the nearest line of every artefact is away, as far down as is asked."""
+        found = [(first, first_part)]
+        self._levels[first, first_part] = 0
+        for level in range(1, (self._depth or 0) + 1):
+            further = []
+            for artefact, part in found:
+                manifest = read_manifest(manifest_path(artefact))
+                for _, _, located in _made_from(artefact, part, manifest):
+                    if located is not None:
+                        key = (located.path, located.part or ".")
+                        if key not in self._levels:
+                            self._levels[key] = level
+                            further.append(key)
+            found = further
 
     def _inputs(
         self, artefact: Path, part: str, manifest: Manifest, level: int
     ) -> Iterator[Origin]:
-        # The vectors of one representation are a part that has the name of the basis they are made
-        # with; the bases of the other parts are no beginnings of it.
-        others = {name.split("/")[0] for name in manifest.files} - {part.split("/", maxsplit=1)[0]}
-        for one in manifest.inputs:
-            path = beside(manifest_path(artefact), one.path)
-            if part != "." and path.name in others:
-                continue
-            located = locate(path)
+        for path, digest, located in _made_from(artefact, part, manifest):
             if located is None:
-                yield Origin(path, None, one.digest, "missing")
+                yield Origin(path, None, digest, "missing")
             else:
-                yield self.artefact(located.path, located.part_path, one.digest, level + 1)
+                yield self.artefact(located.path, located.part_path, digest, level + 1)
         for one in manifest.sources:
             path = beside(manifest_path(artefact), one.path)
             yield Origin(path, None, one.digest, "" if path.exists() else "not here")
+
+
+def _made_from(
+    artefact: Path, part: str, manifest: Manifest
+) -> Iterator[tuple[Path, str, Located | None]]:
+    """(path, digest that was read, where it is) of every input of a part."""
+    # The vectors of one representation are a part that has the name of the basis they are made
+    # with; the bases of the other parts are no beginnings of it.
+    others = {name.split("/")[0] for name in manifest.files} - {part.split("/", maxsplit=1)[0]}
+    for one in manifest.inputs:
+        path = beside(manifest_path(artefact), one.path)
+        if part == "." or path.name not in others:
+            yield path, one.digest, locate(path)
 
 
 def lines_of_origin(origin: Origin, indent: int = 0) -> Iterator[str]:
@@ -138,13 +173,16 @@ def lines_of_origin(origin: Origin, indent: int = 0) -> Iterator[str]:
             yield from lines_of_origin(one, indent + 1)
     if len(again) > _REPEATED:
         yield (
-            f"{'  ' * (indent + 1)}{len(again)} explained above: {again[0].path} to"
+            f"{'  ' * (indent + 1)}{len(again)} explained elsewhere: {again[0].path} to"
             f" {again[-1].path}"
         )
 
 
 def _line(origin: Origin) -> str:
-    states = [*([origin.state] if origin.state else []), *(["above"] if origin.repeated else [])]
+    states = [
+        *([origin.state] if origin.state else []),
+        *([origin.repeated] if origin.repeated else []),
+    ]
     state = f"  ({', '.join(states)})" if states else ""
     if origin.manifest is None:
         return f"{origin.path}  from outside  content {origin.digest[:12]}{state}"

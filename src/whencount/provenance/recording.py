@@ -173,10 +173,14 @@ def rebuild_command(artefacts: Sequence[Path], asked: str = "") -> str:
         asked: what stands in the command in place of their names.
     """
     targets = asked or " ".join(sorted(map(str, artefacts)))
-    file = configuration_file(artefacts[0]) if artefacts else None
     # The targets come first, since --configfile takes every word after it for a file.
-    other = f" --configfile {shlex.quote(file)}" if file not in (None, _DEFAULT) else ""
-    return f"snakemake --cores 2 --force {targets}{other}"
+    return f"snakemake --cores 2 --force {targets}{configuration_option(artefacts)}"
+
+
+def configuration_option(paths: Sequence[Path]) -> str:
+    """` --configfile FILE` for artefacts or folders of a study that is not the default one."""
+    file = configuration_file(paths[0]) if paths else None
+    return f" --configfile {shlex.quote(file)}" if file not in (None, _DEFAULT) else ""
 
 
 def configuration_file(artefact: Path) -> str | None:

@@ -26,7 +26,7 @@ from whencount.provenance.manifest import (
     read_manifest,
     size_of,
 )
-from whencount.provenance.recording import rebuild_command
+from whencount.provenance.recording import configuration_option, rebuild_command
 from whencount.provenance.scanning import is_left_out, left_out, scan
 from whencount.provenance.sources import stage_hash
 
@@ -141,7 +141,7 @@ def _nothing_recorded(paths: Sequence[Path]) -> Finding:
         "artefacts with manifests",
         "none: these results are an older version's, or not a study's",
         shown,
-        "snakemake --cores 2 --forceall study",
+        f"snakemake --cores 2 --forceall study{configuration_option(paths)}",
     )
 
 
