@@ -26,6 +26,16 @@ def test_every_shipped_configuration_is_valid(name: str) -> None:
     configuration.load(ROOT / name, SCHEMA)
 
 
+def test_a_fault_names_the_file_and_the_key(tmp_path: Path) -> None:
+    text = (ROOT / "config.yaml").read_text()
+    for wrong in ("sead: 0\n", "passages_per_shard: .nan\n", "seed: -1\n"):
+        path = tmp_path / "my.yaml"
+        key = wrong.split(":")[0]
+        path.write_text(text.replace("seed: 0\n", "") + wrong)
+        with pytest.raises(InputError, match=rf"^\S*my\.yaml: configuration\b.*{key}"):
+            configuration.load(path, SCHEMA)
+
+
 def test_defaults_are_filled_in_where_a_key_is_left_out(valid: dict[str, Any]) -> None:
     del valid["search"]
     again = configuration.validate(valid, SCHEMA)

@@ -45,7 +45,8 @@ def load(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read a YAML configuration and validate it.
 
     Raises:
-        InputError: the file is missing, as `whencount.yaml_files.read_yaml`, or as `validate`.
+        InputError: the file is missing, as `whencount.yaml_files.read_yaml`, or as `validate` with
+            the file named.
     """
     try:
         content = Path(path).read_bytes()
@@ -54,7 +55,10 @@ def load(path: str | Path, schema: str | Path) -> dict[str, Any]:
     config = read_yaml(content, path)
     if not isinstance(config, dict):
         raise InputError(f"{path} is empty or not a mapping; start from config.yaml")
-    return validate(config, schema)
+    try:
+        return validate(config, schema)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:

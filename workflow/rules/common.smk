@@ -18,7 +18,9 @@ try:
         config, Path(workflow.basedir) / "workflow" / "schemas" / "config.schema.yaml"
     )
 except InputError as error:
-    raise WorkflowError(str(error)) from None
+    # Several files, and what --config says, are one configuration.
+    read = ", ".join(dict.fromkeys(map(str, workflow.configfiles)))
+    raise WorkflowError(f"{read}: {error}") from None
 
 RESULTS = STUDY["results"]
 REPORTS = STUDY["reports"]
@@ -86,7 +88,12 @@ wildcard_constraints:
     shards="[0-9]+",
 
 
-NOTEBOOKS = Path(workflow.basedir) / "workflow" / "notebooks"
+# Relative in the study's own folder, so that a folder that moved draws no page again.
+NOTEBOOKS = (
+    Path("" if Path(workflow.basedir) == Path.cwd() else workflow.basedir)
+    / "workflow"
+    / "notebooks"
+)
 
 
 def code_of(stage, notebook=None):
