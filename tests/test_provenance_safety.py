@@ -66,6 +66,7 @@ def faults(tree: ast.AST) -> Iterator[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and {_last(base) for base in node.bases} & SAFE_LOADERS
     }
+    yield from remote_code(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
@@ -81,8 +82,6 @@ def faults(tree: ast.AST) -> Iterator[str]:
             yield "torch.load without weights_only"
         if "allow_pickle" in options and not _is(options["allow_pickle"], False):
             yield "allow_pickle"
-        if "trust_remote_code" in options and not _is(options["trust_remote_code"], False):
-            yield "trust_remote_code"
         if "shell" in options and not _is(options["shell"], False):
             yield "shell"
         if (
@@ -91,6 +90,30 @@ def faults(tree: ast.AST) -> Iterator[str]:
             and _last(options.get("Loader")) not in safe
         ):
             yield "yaml.load without a SafeLoader"
+
+
+def remote_code(tree: ast.AST) -> Iterator[str]:
+    """Every mention of trust_remote_code that is not a literal False given for it.
+
+    A mention in a docstring is none; one in another text may be an option that is parsed later.
+    """
+    harmless: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            harmless.add(node.value)
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            harmless |= {key for key, value in pairs if key and _is(value, False)}
+        named = {
+            str(getattr(node, field, None)) for field in ("arg", "attr", "id", "name", "asname")
+        }
+        text = node.value if isinstance(node, ast.Constant) and node not in harmless else None
+        text = text.decode("latin-1") if isinstance(text, bytes) else text
+        given = isinstance(node, ast.keyword) and _is(node.value, False)
+        if ("trust_remote_code" in named and not given) or (
+            isinstance(text, str) and "trust_remote_code" in text
+        ):
+            yield "trust_remote_code"
 
 
 def _last(node: ast.AST | None) -> str:
@@ -124,6 +147,13 @@ def test_no_module_reads_pickles_or_runs_what_it_reads() -> None:
         "subprocess.run(line, shell=True)",
         "AutoModel.from_pretrained(name, trust_remote_code=True)",
         "AutoModel.from_pretrained(name, trust_remote_code=settings.trust)",
+        "AutoModel.from_pretrained(name, trust_remote_code=not False)",
+        "AutoModel.from_pretrained(name, trust_remote_code=0)",
+        "AutoModel.from_pretrained(name, **{'trust_remote_code': True})",
+        "options['trust_remote_code'] = True",
+        "settings.trust_remote_code = True",
+        "def load(name, trust_remote_code=False): ...",
+        "evaluate(model_args=f'pretrained={name},trust_remote_code=True')",
     ],
 )
 def test_the_search_for_unsafe_reading_finds_it(text: str) -> None:
@@ -135,6 +165,9 @@ def test_the_search_lets_safe_reading_pass() -> None:
         "class Strict(yaml.SafeLoader): ...\n"
         "yaml.load(text, Loader=Strict)\nyaml.safe_load(text)\nnp.load(path, mmap_mode='r')\n"
         "torch.load(path, weights_only=True)\nmodel.eval()\nnp.load(path, allow_pickle=False)\n"
+        "AutoModel.from_pretrained(name, trust_remote_code=False)\n"
+        "options = {'trust_remote_code': False}\n"
+        "def load():\n    'Never with trust_remote_code.'\n"
     )
     assert list(faults(ast.parse(text))) == []
 
