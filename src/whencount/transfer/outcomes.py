@@ -19,7 +19,7 @@ _QUALITY = re.compile(r"q[01]{3}|gain|margin|collection_gain|(shapley|main_effec
 _RULES = frozenset({"selector", "rule", "configuration"})
 _SCORES = frozenset({"score", "nll", "quality", "accuracy", "prediction"})
 _PARTIAL = ".partial"
-PREPARATIONS = ("model", "training", "calibration", "text", "haystack", "preservation")
+PREPARATIONS = ("model", "train", "calibration", "text", "haystack", "preservation")
 """Beginnings of the names of what holds no outcome, however unfinished it is."""
 
 
