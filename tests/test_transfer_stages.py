@@ -58,7 +58,8 @@ def run(*arguments: str | Path) -> Result:
 
 def freeze(**changed: float) -> Result:
     outcomes = json.dumps({"pages": "results/pages", "experts": "results/experts"})
-    options = ["--options", json.dumps(OPTIONS | changed), "--outcomes", outcomes]
+    options: list[str | Path] = ["--options", json.dumps(OPTIONS | changed)]
+    options += ["--outcomes", outcomes]
     return run("stage", "freeze", "--rows", ROWS, *options, "--out", FROZEN)
 
 
@@ -67,8 +68,8 @@ def judge() -> Result:
     for name in ("pages", "experts"):
         path = Path("results") / name / "rows.parquet"
         given += [f"--{name}", path] if path.exists() else []
-    out = ["--predictions", TABLES[1], "--out", TABLES[0]]
-    return run("stage", "transfer", "--frozen", FROZEN, *given, *out)
+    given += ["--predictions", TABLES[1], "--out", TABLES[0]]
+    return run("stage", "transfer", "--frozen", FROZEN, *given)
 
 
 def succeeded(result: Result) -> None:
