@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
+.PHONY: help setup study report pages transfer test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,12 @@ $(READY): requirements.lock pyproject.toml
 
 study: $(READY) ## run the study of config.yaml (or CONFIG=my.yaml), write its report
 	$(STUDY) study $(OTHER)
+
+pages: $(READY) ## run the study of key-value pages alone (setting B)
+	$(STUDY) pages $(OTHER) --config transfer=false
+
+transfer: $(READY) ## freeze predictors of retrieval, put them to the test on the other settings
+	$(STUDY) transfer $(OTHER)
 
 # Where every table is what its manifest says, only pages are drawn: a folder of results that was
 # copied from elsewhere has lost the times that Snakemake goes by.

@@ -2,6 +2,8 @@
 #
 #   snakemake --cores 2 study        everything, ending with the report
 #   snakemake --cores 2 report       the report from the tables that stand
+#   snakemake --cores 2 transfer     predictors frozen in retrieval, put to the test on other settings
+#   snakemake --cores 2 pages        the scorer chooses pages of a decoder's key-value cache
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
 #   snakemake --configfile configs/full.yaml --profile cluster study     the published grid on Slurm
@@ -24,12 +26,17 @@ include: "workflow/rules/references.smk"
 include: "workflow/rules/rows.smk"
 include: "workflow/rules/analysis.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/pages.smk"
+include: "workflow/rules/setting_reports.smk"
+include: "workflow/rules/transfer.smk"
 
 
 localrules:
     study,
     report,
     rows,
+    pages,
+    transfer,
 
 
 # Every table stands here by name, so that a lost one is made again although the page is there.
@@ -55,3 +62,17 @@ rule rows:
         f"{RESULTS}/rows.parquet",
     message:
         "the rows are in {RESULTS}/rows.parquet"
+
+
+rule transfer:
+    input:
+        transfer_targets,
+    message:
+        "the transfer test is done: open {REPORTS}/transfer.html"
+
+
+rule pages:
+    input:
+        pages_targets,
+    message:
+        "the study of pages is done: open {REPORTS}/pages.html"

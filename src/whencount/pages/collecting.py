@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from whencount.errors import InputError
 
@@ -16,18 +15,6 @@ JOB = ("model", "task", "context")
 
 KINDS = ("rows", "per_example", "baselines", "page_statistics", "selected")
 """The tables of a job."""
-
-
-def jobs_of(pages: Mapping[str, Any], left_out: Iterable[str] = ()) -> list[tuple[str, str, int]]:
-    """Every (model, task, context) of a study, in the order of the configuration.
-
-    Args:
-        pages: `pages` of the checked configuration.
-        left_out: tasks whose data is absent.
-    """
-    missing = set(left_out)
-    tasks = [task for task in pages["tasks"] if task not in missing]
-    return list(product(pages["models"], tasks, pages["contexts"]))
 
 
 def collect(frames: Sequence[pd.DataFrame], jobs: Sequence[tuple[str, str, int]]) -> pd.DataFrame:

@@ -35,6 +35,13 @@ STAGES = {
     "reference-quality": (f"{_HERE}.analysis:reference_quality", "Measure the references."),
     "predictors": (f"{_HERE}.analysis:predictors", "Predict the targets from label-free columns."),
     "hypotheses": (f"{_HERE}.analysis:hypotheses", "Test registered hypotheses."),
+    "freeze": (f"{_HERE}.transfer:freeze", "Freeze predictors before outcomes exist."),
+    "transfer": (f"{_HERE}.transfer:transfer_test", "Put frozen predictors to the test."),
+    "transfer-report": (f"{_HERE}.transfer:transfer_report", "Render the page of that test."),
+    "setting-report": (f"{_HERE}.setting_reports:setting_report", "Render the page of a setting."),
+    "kv-haystack": (f"{_HERE}.kv_pages:kv_haystack", "Read the prose that needles are hidden in."),
+    "kv-pages": (f"{_HERE}.kv_pages:kv_pages", "Decode a task under all selectors of pages."),
+    "kv-collect": (f"{_HERE}.kv_pages:kv_collect", "Gather the tables of the study of pages."),
     "pages": (f"{_HERE}.pages:pages", "Write a page per representation and collection."),
     "report": (f"{_HERE}.pages:report", "Run a report notebook and render its page."),
 }
