@@ -279,7 +279,8 @@ def _documents(model: str, evaluation: str, *, nll: bool) -> list[dict[str, obje
                 {
                     "model": model,
                     "evaluation": evaluation,
-                    "document": f"{'document' if nll else 'subject'} {number}",
+                    "document": f"{'document' if nll else 'question'} {number}",
+                    "subject": "" if nll else f"subject {number % 3}",
                     "rule": rule,
                     "variant": variant,
                     "active": 8,

@@ -272,8 +272,11 @@ def test_subjects_stand_only_where_accuracy_was_measured(experts: ExpertsTables)
     found = experts_answer(experts.rows, documents, experts.baselines)
     shown = expert_pieces.subjects(documents, found)
     assert shown is not None
-    assert "subject 11" in shown.markup
     assert "loss-free balancing" in shown.markup
+    native = documents[(documents["rule"] == "native") & (documents["evaluation"] == "mmlu")]
+    expected = native.loc[native["subject"] == "subject 2", "quality"].mean()
+    assert re.search(rf"subject 2</th>.*<td>{expected:.3f}</td>", shown.markup)
+    assert "(3 subjects)" in shown.markup
 
 
 def test_without_pages_of_the_answer_their_figure_is_left_out(pages: PagesTables) -> None:

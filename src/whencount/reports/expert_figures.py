@@ -60,8 +60,9 @@ def changes(found: ExpertsAnswer, name: str = "changes") -> Drawing | None:
         "What each rule changes",
         "Quality less that of native routing on the same documents; right of 0 is better. For a"
         " text that is the fall of the negative log-likelihood in nats per token, for questions the"
-        " rise of accuracy. Lines are 95 % intervals of a paired bootstrap over documents; an open"
-        " mark has 0 in its interval. A rule that lies far off stands as a number at the border."
+        " rise of accuracy. Lines are 95 % intervals of a paired bootstrap over documents or"
+        " questions; an open mark has 0 in its interval. A rule that lies far off stands as a"
+        " number at the border."
         f" Each panel has its own scale.{more}",
         f"Dot plots of the change of quality for {plural(len(names), 'rule')} on"
         f" {plural(len(panels_wanted), 'evaluation')}.",

@@ -81,7 +81,7 @@ def qualities(found: ExpertsAnswer) -> Table | None:
                 ]
             )
         head = ["rule", "NLL" if nll else "accuracy", "change of quality", "95 % interval"]
-        head.append("documents" if nll else "subjects or documents")
+        head.append("documents" if nll else "questions")
         summary = (
             f"<b>{html.escape(clipped(evaluation, 60))}</b>, {html.escape(clipped(model, 60))},"
             f" {active} experts active"
@@ -101,12 +101,14 @@ def shares(found: ExpertsAnswer) -> Table | None:
 
 
 def subjects(per_document: pd.DataFrame, found: ExpertsAnswer) -> Table | None:
-    """Accuracy per subject under native routing, all-on and the comparisons, folded."""
+    """Accuracy per subject under every rule, folded; a question without one is its own."""
     parts = []
     for evaluation, metric in found.metrics.items():
         if metric != ACCURACY:
             continue
         lines = per_document[per_document["evaluation"] == evaluation]
+        if "subject" not in lines.columns:
+            lines = lines.assign(subject=lines["document"])
         for (model, active), here in lines.groupby(["model", "active"], sort=True, dropna=False):
             wide, names = _wide(here)
             body = [
@@ -133,7 +135,7 @@ def _wide(lines: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     columns = {}
     for rule, variant in distinct.itertuples(index=False, name=None):
         chosen = lines[(lines["rule"] == rule) & (lines["variant"] == variant)]
-        columns[named(rule, variant)] = chosen.groupby("document")["quality"].mean()
+        columns[named(rule, variant)] = chosen.groupby("subject")["quality"].mean()
     names = [rule_name(*one) for one in distinct.itertuples(index=False, name=None)]
     return pd.DataFrame(columns).sort_index(), names
 
