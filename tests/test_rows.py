@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,38 @@ def test_a_collection_in_shards_gives_the_rows_of_the_whole(
     documents, queries, judgements = toy
     shards = [documents.slice(0, 7), documents.slice(7, 7), documents.slice(7, 60)]
     again = score_cells(shards, queries, judgements, CELLS, depth=20, seed=5)
+    for cell in CELLS:
+        assert again[cell].row == results[cell].row
+        np.testing.assert_array_equal(again[cell].per_query, results[cell].per_query)
+
+
+@pytest.mark.parametrize("cuts", [[0, 60], [0, 7, 7, 60]])
+def test_a_large_collection_is_capped_on_disk_and_gives_the_same_rows(
+    toy: tuple[SparseVectors, SparseVectors, Judgements],
+    results: dict[Cell, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cuts: list[int],
+) -> None:
+    documents, queries, judgements = toy
+    shards = [documents.slice(start, stop) for start, stop in pairwise(cuts)]
+    monkeypatch.setattr(cells_module, "SHARD_NONZEROS", 0)
+    monkeypatch.setattr(cells_module, "_ROWS_PER_PIECE", 16)
+    read: list[SparseVectors] = []
+    load = SparseVectors.load
+
+    def loaded(path: Path) -> SparseVectors:
+        read.append(load(path))
+        return read[-1]
+
+    monkeypatch.setattr(SparseVectors, "load", loaded)
+    again = score_cells(shards, queries, judgements, CELLS, depth=20, seed=5, checkpoints=tmp_path)
+    # Capped once for the three cells of one budget, and once whole where there are several shards.
+    assert [one.nonzeros for one in read] == [
+        documents.cap(10).nonzeros,
+        *([documents.nonzeros] if len(shards) > 1 else []),
+    ]
+    assert all(isinstance(one.values, np.memmap) for one in read)
     for cell in CELLS:
         assert again[cell].row == results[cell].row
         np.testing.assert_array_equal(again[cell].per_query, results[cell].per_query)

@@ -17,12 +17,14 @@ from whencount import diagnostics, measures, ranking_diagnostics
 from whencount.checkpoints import load_arrays, save_arrays
 from whencount.controls import controlled_frequency
 from whencount.naming import Cell
+from whencount.progress import progress
 from whencount.scoring import CONFIGURATIONS, Parameters
-from whencount.search import collection_statistics, search
+from whencount.search import SHARD_NONZEROS, collection_statistics, search
 from whencount.ties import complete_borders
-from whencount.vectors import SparseVectors
+from whencount.vectors import SparseVectors, VectorsWriter
 
 CUTOFF = 10
+_ROWS_PER_PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def score_cells(
         threads: of the search; None leaves it to the engine.
         device: of the search.
         checkpoints: a folder that keeps finished budgets and controls (of these very cells), so
-            that a killed job goes on; None keeps none.
+            that a killed job goes on, and the capped vectors of a large collection, so that memory
+            does not grow with it; None keeps none.
 
     Raises:
         InputError: no query has a positive judgement, or sizes do not fit.
@@ -95,7 +98,7 @@ def score_cells(
             query_budget, document_budget = members[0].budgets
             capped = (
                 budget,
-                SparseVectors.concatenate([shard.cap(document_budget) for shard in documents]),
+                _joined(documents, document_budget, checkpoints),
                 queries.cap(query_budget),
             )
         _, capped_documents, capped_queries = capped
@@ -117,6 +120,32 @@ def score_cells(
             _keep_group(kept, group)
         results |= group
     return results
+
+
+def _joined(
+    documents: Sequence[SparseVectors], budget: int | None, place: Path | None
+) -> SparseVectors:
+    """The capped shards as one; where they are large, in a folder in `place`, memory-mapped.
+
+    Search, ties and statistics read rows in blocks, so no more than a block of such is in memory.
+    """
+    if place is None or sum(shard.nonzeros for shard in documents) <= SHARD_NONZEROS:
+        return SparseVectors.concatenate([shard.cap(budget) for shard in documents])
+    if len(documents) == 1 and budget is None:
+        return documents[0]
+    vocabulary = {shard.vocabulary_size for shard in documents}
+    if len(vocabulary) > 1:
+        # Told as ever.
+        return SparseVectors.concatenate(documents)
+    pieces = [
+        (shard, start) for shard in documents for start in range(0, len(shard), _ROWS_PER_PIECE)
+    ]
+    folder = place / "capped"
+    with VectorsWriter(folder, vocabulary.pop()) as writer:
+        for shard, start in progress(pieces, len(pieces), "capping documents", "piece"):
+            stop = min(start + _ROWS_PER_PIECE, len(shard))
+            writer.append(shard.slice(start, stop).cap(budget))
+    return SparseVectors.load(folder)
 
 
 def _score_group(
