@@ -23,6 +23,8 @@ from whencount.errors import InputError
 from whencount.files import atomic_file
 
 FORMAT = "whencount-manifest-1"
+REMEDY = "; make its artefact again"
+"""Ends every fault of a manifest; who knows the command puts it there."""
 SUFFIX = ".manifest.json"
 _BLOCK = 1 << 20
 
@@ -177,17 +179,13 @@ def read_manifest(path: Path) -> Manifest:
     try:
         record = json.loads(path.read_bytes())
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}); make its artefact again"
-        ) from (error)
+        raise InputError(f"{path} cannot be read ({error.strerror}){REMEDY}") from (error)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged ({error}); make its artefact again") from None
+        raise InputError(f"{path} is damaged ({error}){REMEDY}") from None
     try:
         return _parse(record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{path} is no manifest of format {FORMAT!r} ({error}); make its artefact again"
-        ) from None
+        raise InputError(f"{path} is no manifest of format {FORMAT!r} ({error}){REMEDY}") from None
 
 
 def _parse(record: Any) -> Manifest:

@@ -27,6 +27,7 @@ from whencount.errors import InputError
 from whencount.files import atomic_file
 from whencount.provenance.host import host_class, package_record, peak_memory, used_gpus
 from whencount.provenance.manifest import (
+    REMEDY,
     SUFFIX,
     FileRecord,
     InputRecord,
@@ -237,7 +238,11 @@ def _checked(path: Path) -> tuple[Located, str]:
             f"{path} {state}: the job that writes it did not end, or was an older version's; make"
             f" it again: {command}"
         )
-    manifest = read_manifest(located.manifest_path)
+    try:
+        manifest = read_manifest(located.manifest_path)
+    except InputError as error:
+        fault = str(error).removesuffix(REMEDY)
+        raise InputError(f"{fault}; make it again: {rebuild_command([located.path])}") from None
     expected = manifest.part(located.part)
     if not expected:
         raise InputError(

@@ -16,6 +16,7 @@ from typing import Any
 from whencount.errors import InputError
 from whencount.progress import progress
 from whencount.provenance.manifest import (
+    REMEDY,
     Manifest,
     beside,
     files_of,
@@ -171,7 +172,8 @@ class _Check:
             except InputError as error:
                 self._manifests[artefact] = None
                 where = manifest_path(artefact)
-                self.add(where, "manifest damaged", "a manifest", f"({error})", artefact)
+                fault = str(error).removesuffix(REMEDY)
+                self.add(where, "manifest damaged", "a manifest", f"({fault})", artefact)
         return self._manifests[artefact]
 
     def files(self, artefact: Path, manifest: Manifest) -> None:
