@@ -6,6 +6,7 @@ import torch
 
 from whencount.pages.kernels import attend_pages
 from whencount.pages.selectors.base import LayerView
+from whencount.pages.summaries import own_products, shared_products
 
 
 def read_everything(view: LayerView) -> torch.Tensor:
@@ -16,16 +17,11 @@ def read_everything(view: LayerView) -> torch.Tensor:
     """
     pages, slots = view.pages, view.slots
     shares = pages.logits(view.queries, slots, view.scaling).softmax(-1)
-    rows, heads, _ = shares.shape
     known = pages.shared * pages.page_tokens
-    folded = shares[..., :known].reshape(rows, pages.heads, -1, known).transpose(0, 1)
-    shared = torch.bmm(folded.reshape(pages.heads, -1, known), pages.whole(pages.values).float())
-    own = torch.matmul(
-        shares[..., known:].reshape(rows, pages.heads, -1, shares.shape[-1] - known),
-        pages.own(pages.values, slots).float(),
-    )
-    found = shared.view(pages.heads, rows, -1, own.shape[-1]).transpose(0, 1) + own
-    return found.reshape(rows, heads, -1).to(view.queries.dtype)
+    whole = pages.whole(pages.values).float().transpose(1, 2)
+    own = pages.own(pages.values, slots).float().transpose(2, 3)
+    found = shared_products(shares[..., :known], whole) + own_products(shares[..., known:], own)
+    return found.to(view.queries.dtype)
 
 
 def read_pages(view: LayerView, chosen: torch.Tensor) -> torch.Tensor:

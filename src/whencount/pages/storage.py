@@ -89,7 +89,8 @@ class LayerPages:
 
     def whole(self, stored: torch.Tensor) -> torch.Tensor:
         """Shared keys or values, [heads, tokens, size]."""
-        return stored[: self._bottom].view(self.heads, -1, stored.shape[-1])
+        tokens = self.shared * self.page_tokens
+        return stored[: self._bottom].view(self.heads, tokens, stored.shape[-1])
 
     def logits(self, queries: torch.Tensor, slots: torch.Tensor, scaling: float) -> torch.Tensor:
         """Query times key of every token: [rows, query heads, size] to [..., tokens] float32."""

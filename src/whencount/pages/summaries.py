@@ -85,14 +85,17 @@ def non_negative(bounds: torch.Tensor) -> torch.Tensor:
 def shared_products(queries: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
     """[rows, query heads, size] times [key-value heads, n, size] to [rows, query heads, n]."""
     rows, heads, size = queries.shape
-    sharing = vectors.shape[0]
-    folded = queries.reshape(rows, sharing, -1, size).transpose(0, 1).reshape(sharing, -1, size)
+    sharing, number, _ = vectors.shape
+    grouped = queries.reshape(rows, sharing, heads // sharing, size).transpose(0, 1)
+    folded = grouped.reshape(sharing, rows * (heads // sharing), size)
     products = torch.bmm(folded, vectors.transpose(1, 2))
-    return products.view(sharing, rows, heads // sharing, -1).transpose(0, 1).flatten(1, 2)
+    shaped = products.view(sharing, rows, heads // sharing, number)
+    return shaped.transpose(0, 1).reshape(rows, heads, number)
 
 
 def own_products(queries: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
     """The same where each row has vectors of its own: [rows, key-value heads, n, size]."""
     rows, heads, size = queries.shape
-    grouped = queries.reshape(rows, vectors.shape[1], -1, size)
-    return torch.matmul(grouped, vectors.transpose(2, 3)).reshape(rows, heads, -1)
+    sharing, number = vectors.shape[1:3]
+    grouped = queries.reshape(rows, sharing, heads // sharing, size)
+    return torch.matmul(grouped, vectors.transpose(2, 3)).reshape(rows, heads, number)
