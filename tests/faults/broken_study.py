@@ -171,7 +171,8 @@ def stages_in(processes: list[psutil.Process]) -> list[str]:
             words = one.cmdline()
             if "stage" in words[:4] and any("whencount" in word for word in words[:3]):
                 rest = words[words.index("stage") + 1 :]
-                found.add(next(word for word in rest if not word.startswith("-") and word != "1"))
+                # The one option that stands before the name of the step has a number.
+                found.add(next(word for word in rest if word[0].isalpha()))
     return sorted(found)
 
 
@@ -199,3 +200,11 @@ def assert_same(study: Study, reference: Study) -> None:
     assert not differing, f"other manifests: {sorted(differing)}"
     assert not study.leftovers(), f"left over: {study.leftovers()}"
     assert not (findings := study.verify()), f"whencount verify: {findings}"
+
+
+def assert_nothing_half(study: Study, reference: Study) -> None:
+    """Whatever has a final name is whole; folders have all of their files."""
+    expected, found = reference.contents(), study.contents()
+    for name, digest in found.items():
+        assert digest == expected.get(name), name
+    assert not [one for one in study.verify() if one["problem"] != "manifest missing"]

@@ -12,9 +12,21 @@ from pathlib import Path
 
 import psutil
 import pytest
-from broken_study import Done, Study, assert_same, kill_tree, stages_in, tree_of
+from broken_study import (
+    Done,
+    Study,
+    assert_nothing_half,
+    assert_same,
+    kill_tree,
+    stages_in,
+    tree_of,
+)
 
-KILLS = int(os.environ.get("WHENCOUNT_TEST_KILLS", "20"))
+KILLS = 20
+IN_A_ROW = 5
+"""Kills of one study before the next one begins from nothing."""
+SECONDS_TO_START = 3.0
+"""Until a run that goes on has its first step; a little more than Snakemake needs."""
 SEED = 20261130
 
 
@@ -37,36 +49,35 @@ def holds_lock(process: psutil.Process) -> bool:
         return False
 
 
-@pytest.mark.parametrize("number", range(KILLS))
-def test_a_killed_study_goes_on_to_the_same_bytes(
+@pytest.mark.parametrize("number", range(KILLS // IN_A_ROW))
+def test_a_study_killed_again_and_again_goes_on_to_the_same_bytes_after_each_kill(
     undisturbed: tuple[Study, Done], tmp_path: Path, note: list[str], number: int
 ) -> None:
     reference, done = undisturbed
-    study = Study(tmp_path / "study")
+    study, spent = Study(tmp_path / "study"), 0.0
     draw = random.Random(f"{SEED} {number}")
-    # One in each part of the run's duration, so that together they cover it.
-    moment = done.seconds * (number + draw.random()) / KILLS
-    steps = killed_after(study, moment)
-    while steps is None:
-        shutil.rmtree(tmp_path / "study")
-        study = Study(tmp_path / "study")
-        moment *= 0.8
-        steps = killed_after(study, moment)
-    again = ""
-    if number % 4 == 3:
-        # The run that goes on is killed too.
-        second = draw.random() * (done.seconds - moment)
-        running = killed_after(study, second)
-        if running is not None:
-            again = f", then again after {second:.0f} s in {' '.join(running) or 'no step'}"
-    rest = study.run()
-    note.append(
-        f"kill {number + 1}: after {moment:.0f} of {done.seconds:.0f} s"
-        f" in {' '.join(steps) or 'no step'}{again}; the rest took {rest.seconds:.0f} s"
-    )
-    assert rest.status == 0, rest.output
-    assert_same(study, reference)
-    shutil.rmtree(tmp_path / "study")
+    for kill in range(IN_A_ROW):
+        # One in each part of the run's duration, and of each part another in each study.
+        share = (kill + (number + draw.random()) * IN_A_ROW / KILLS) / IN_A_ROW
+        seconds = share * done.seconds - spent + (SECONDS_TO_START if kill else 0.0)
+        spent = share * done.seconds
+        before = study.copy(tmp_path / f"before.{kill}")
+        while (steps := killed_after(study, seconds)) is None:
+            shutil.rmtree(study.folder)
+            before.copy(study.folder)
+            seconds *= 0.8
+        shutil.rmtree(before.folder)
+        assert_nothing_half(study, reference)
+        # A copy goes on to the end; the study itself is killed again.
+        mended = study.copy(tmp_path / f"mended.{kill}")
+        rest = mended.run()
+        assert rest.status == 0, rest.output
+        assert_same(mended, reference)
+        shutil.rmtree(mended.folder)
+        note.append(
+            f"kill {IN_A_ROW * number + kill + 1}: at {share:.0%} of the study"
+            f" in {' '.join(steps) or 'no step'}; the rest took {rest.seconds:.0f} s: same bytes"
+        )
 
 
 def test_steps_that_outlive_a_killed_snakemake_are_waited_for(
@@ -103,18 +114,19 @@ def test_steps_that_outlive_a_killed_snakemake_are_waited_for(
     note.append("Snakemake alone killed: its step ended by itself, a run meanwhile was refused")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_study_that_is_stopped_politely_goes_on(
-    undisturbed: tuple[Study, Done], tmp_path: Path, note: list[str], number: signal.Signals
+def test_a_study_that_is_stopped_politely_twice_goes_on(
+    undisturbed: tuple[Study, Done], tmp_path: Path, note: list[str]
 ) -> None:
     reference, done = undisturbed
     study = Study(tmp_path / "study")
-    process = study.start()
-    time.sleep(done.seconds / 3)
-    os.killpg(process.pid, number)
-    status = process.wait(300)
-    assert status != 0
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = study.start()
+        time.sleep(done.seconds / 3)
+        os.killpg(process.pid, number)
+        assert process.wait(300) != 0
+        assert_nothing_half(study, reference)
+        note.append(f"{number.name} to all of it after {done.seconds / 3:.0f} s")
     rest = study.run()
     assert rest.status == 0, rest.output
     assert_same(study, reference)
-    note.append(f"{number.name} to all of it after {done.seconds / 3:.0f} s: went on")
+    note.append("stopped politely twice: went on, same bytes")

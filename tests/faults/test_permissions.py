@@ -56,7 +56,7 @@ def mine(reference: Study) -> Iterator[Mine]:
 CLOSED = {
     "results/rows": "results/rows/sae_token.limit.seed0.parquet",
     "results/vectors/limit": "results/vectors/limit/queries",
-    "results/bases": "results/bases/kmeans_token.seed0",
+    "results/bases": "results/bases/sae_token.seed0",
     "results": "results/rows.parquet",
     "reports": "reports/retrieval.html",
     "results/logs": "results/shares.parquet",
