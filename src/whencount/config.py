@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from whencount.errors import InputError
+from whencount.expert_config import check_experts
 from whencount.naming import RANDOM_BASES, Representation
 from whencount.page_config import check_pages
 from whencount.yaml_files import read_yaml
@@ -94,6 +95,7 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
             " add the keys of retrieval (config.yaml has them), or write transfer: false"
         )
     check_pages(checked)
+    check_experts(checked)
     _choose_shards(checked)
     return checked
 

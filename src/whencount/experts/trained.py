@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from whencount.encoders.quiet import quiet_transformers
 from whencount.experts.texts import part_of
-from whencount.experts.training import TrainingOptions, new_model, packed_sequences, train
+from whencount.experts.training import new_model, packed_sequences, train
+from whencount.experts.training_options import TrainingOptions
 from whencount.experts.vocabulary import END, train_tokenizer
 from whencount.files import atomic_directory
 from whencount.tables import write_table
