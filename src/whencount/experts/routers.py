@@ -188,38 +188,95 @@ def _layer_number(name: str, position: int) -> int:
 
 def _recognise(model: nn.Module, module: nn.Module) -> Gating | str:
     """The gating that reproduces a router on random hidden states, or why there is none."""
+    experts, active = _shape(module) or (0, 0)
     extra = [
         name
         for name, tensor in (*module.named_parameters(), *module.named_buffers())
-        if name not in {"weight", "bias"} and tensor.numel() == module.weight.shape[0]  # type: ignore[union-attr,index]
+        if name not in {"weight", "bias"} and tensor.numel() == experts
     ]
     if extra:
         return f"{extra[0]} shifts its choice away from the router probability"
     hidden = _probe(model, module)
-    try:
-        with torch.inference_mode():
-            output: Any = module(hidden)
-    except (TypeError, ValueError, RuntimeError):
-        return "it needs more than hidden states"
+    scale = float(getattr(module, "routed_scaling_factor", None) or 1.0)
+    with torch.inference_mode():
+        try:
+            outputs = (_bare_output(module, hidden.float()), _bare_output(module, hidden))
+        except (TypeError, ValueError, RuntimeError):
+            return "it needs more than hidden states"
+        for output in outputs:
+            reason = _unusable(output, active)
+            if reason:
+                return reason
+        # Weightings that are equal in exact arithmetic differ in float32 somewhere among the
+        # probed tokens, but may round to the same numbers in half precision.
+        weightings = _weightings(module, hidden, scale, *outputs[0][1:])
+        # A router kept in float32 within a model of half precision computes in float32.
+        precisions = (False, True) if _dtype(module) == hidden.dtype else (True,)
+        for weighting in weightings:
+            for precise in precisions:
+                gating = Gating(precise, weighting, scale)
+                if _reproduces(gating, module, hidden, *outputs[1][1:]):
+                    return gating
+    return "its choice or its gate weights do not follow from a softmax over its logits"
+
+
+def _dtype(module: nn.Module) -> torch.dtype:
+    with router_weights(module) as (weight, _):
+        return weight.dtype
+
+
+def _bare_output(module: nn.Module, hidden: Tensor) -> Any:
+    """What a router itself returns, without hooks; all of it in float32 where `hidden` is."""
+    with router_weights(module) as (weight, bias):
+        tensors = {"router.weight": weight}
+        if bias is not None:
+            tensors["router.bias"] = bias
+        if hidden.dtype == torch.float32:
+            tensors = {name: tensor.float() for name, tensor in tensors.items()}
+        return torch.func.functional_call(_Bare(module), tensors, (hidden,))
+
+
+class _Bare(nn.Module):
+    """A router whose forward is that of its class."""
+
+    def __init__(self, router: nn.Module) -> None:
+        super().__init__()
+        self.router = router
+
+    def forward(self, hidden: Tensor) -> Any:
+        return type(self.router).forward(self.router, hidden)
+
+
+def _unusable(output: Any, active: int) -> str:
+    """Why a router's output cannot be used; empty where it can."""
     if not (isinstance(output, tuple) and len(output) == 3):
         return "it does not return logits, gate weights and chosen experts"
     _, scores, chosen = output
-    shape = (_PROBED_TOKENS, module.top_k)
+    shape = (_PROBED_TOKENS, active)
     if chosen.is_floating_point() or chosen.shape != shape or scores.shape != shape:
         return "it does not return gate weights and chosen experts of each token"
-    scale = float(getattr(module, "routed_scaling_factor", None) or 1.0)
-    with torch.inference_mode():
-        for precise in (False, True):
-            logits = Gating(precise, "probability", 1.0).logits(module, hidden)
-            probabilities = probabilities_of(logits)
-            if not _takes_largest(probabilities, chosen):
-                continue
-            for weighting in WEIGHTINGS:
-                gating = Gating(precise, weighting, scale)
-                made = gating.weights(logits, probabilities, chosen, scores.dtype)
-                if torch.equal(made, scores):
-                    return gating
-    return "its choice or its gate weights do not follow from a softmax over its logits"
+    return ""
+
+
+def _weightings(
+    module: nn.Module, hidden: Tensor, scale: float, scores: Tensor, chosen: Tensor
+) -> list[str]:
+    """The weightings that give the gate weights of a router in float32."""
+    return [
+        weighting
+        for weighting in WEIGHTINGS
+        if _reproduces(Gating(True, weighting, scale), module, hidden, scores, chosen)
+    ]
+
+
+def _reproduces(
+    gating: Gating, module: nn.Module, hidden: Tensor, scores: Tensor, chosen: Tensor
+) -> bool:
+    """Whether a gating gives the choice and the gate weights of a router, bit for bit."""
+    logits = gating.logits(module, hidden)
+    probabilities = probabilities_of(logits)
+    made = gating.weights(logits, probabilities, chosen, scores.dtype)
+    return _takes_largest(probabilities, chosen) and torch.equal(made, scores)
 
 
 def _probe(model: nn.Module, module: nn.Module) -> Tensor:

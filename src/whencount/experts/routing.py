@@ -235,13 +235,17 @@ def _passage_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Passage:
     if ids is None:
         embeddings = kwargs["inputs_embeds"]
         ids = torch.zeros(embeddings.shape[:2], dtype=torch.int64, device=embeddings.device)
+    count = ids.shape[1]
     mask = args[1] if len(args) > 1 else kwargs.get("attention_mask")
     if isinstance(mask, Tensor) and mask.ndim == 2:
+        # With a cache the mask is longer than the tokens of this pass.
         real = mask.to(device=ids.device, dtype=torch.bool)
-        # A cache makes the mask longer than the tokens of this pass.
-        positions = (real.long().cumsum(dim=-1) - 1)[:, -ids.shape[1] :]
-        real = real[:, -ids.shape[1] :]
+        positions = (real.long().cumsum(dim=-1) - 1).clamp(min=0)[:, -count:]
+        real = real[:, -count:]
     else:
+        # The name of the argument differs among versions of transformers.
+        cache = kwargs.get("cache", kwargs.get("past_key_values"))
+        past = 0 if cache is None else int(cache.get_seq_length())
         real = torch.ones_like(ids, dtype=torch.bool)
-        positions = torch.arange(ids.shape[1], device=ids.device).expand(ids.shape)
-    return Passage(ids.reshape(-1), positions.clamp(min=0).reshape(-1), real.reshape(-1))
+        positions = torch.arange(past, past + count, device=ids.device).expand(ids.shape)
+    return Passage(ids.reshape(-1), positions.reshape(-1), real.reshape(-1))
