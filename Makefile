@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report pages transfer test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
+.PHONY: help setup study report pages experts transfer test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ study: $(READY) ## run the study of config.yaml (or CONFIG=my.yaml), write its r
 
 pages: $(READY) ## run the study of key-value pages alone (setting B)
 	$(STUDY) pages $(OTHER) --config transfer=false
+
+experts: $(READY) ## run the study of expert routing alone (setting C)
+	$(STUDY) experts $(OTHER) --config transfer=false
 
 transfer: $(READY) ## freeze predictors of retrieval, put them to the test on the other settings
 	$(STUDY) transfer $(OTHER)

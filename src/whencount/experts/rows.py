@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 DRAWS = 2_000
 _TAIL = 2.5
-_KINDS = ("rows", "per_document", "baselines")
+KINDS = ("rows", "per_document", "baselines")
+"""The tables of a job."""
 TRAINING_COLUMNS = ("model", "step", "tokens", "loss", "balance", "validation")
 
 
@@ -142,7 +143,7 @@ def collect(
     """
     import pandas as pd
 
-    tables = {kind: pd.concat(list(jobs[kind]), ignore_index=True) for kind in _KINDS}
+    tables = {kind: pd.concat(list(jobs[kind]), ignore_index=True) for kind in KINDS}
     parts = []
     for model, active, part in routing:
         shares = part.copy()

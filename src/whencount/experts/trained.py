@@ -13,7 +13,7 @@ from whencount.experts.training import new_model, packed_sequences, train
 from whencount.experts.training_options import TrainingOptions
 from whencount.experts.vocabulary import END, train_tokenizer
 from whencount.files import atomic_directory
-from whencount.tables import write_table
+from whencount.tables import read_table, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def train_model(
     *,
     seed: int = 0,
     threads: int = 1,
-    source: str = "",
+    about: str = "",
     checkpoints: Path | None = None,
 ) -> None:
     """Train a small OLMoE on the part `train` of a prepared text and write it as a folder.
@@ -46,7 +46,7 @@ def train_model(
         out: the folder to write, whole or not at all.
         seed: of weights and of the order of sequences.
         threads: at most two are used.
-        source: one phrase for the card, what the text is.
+        about: one phrase for the card, what the text is.
         checkpoints: folder for how far the training is; None keeps nothing.
 
     Raises:
@@ -79,8 +79,17 @@ def train_model(
         # safetensors writes a file that its owner alone can read.
         shutil.copymode(folder / "config.json", folder / "model.safetensors")
         write_table(table, folder / _TABLE)
-        card = _card(name, options, model, table, source, training.size, seed)
+        card = _card(name, options, model, table, about, training.size, seed)
         (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def read_training(folder: str | Path) -> pd.DataFrame:
+    """The training table of a trained model: step, tokens, loss, balance, validation.
+
+    Raises:
+        InputError: it is missing or damaged.
+    """
+    return read_table(Path(folder) / _TABLE)
 
 
 def _card(
@@ -88,7 +97,7 @@ def _card(
     options: TrainingOptions,
     model: Any,
     table: pd.DataFrame,
-    source: str,
+    about: str,
     text_tokens: int,
     seed: int,
 ) -> str:
@@ -114,7 +123,7 @@ OLMoE-1B-7B, shares no weight with it, and is of no use for anything but the stu
 | hidden size, expert size | {options.hidden}, {options.intermediate} |
 | context | {options.context} tokens |
 | vocabulary | {options.vocabulary:,} (byte-level BPE, trained on the same text) |
-| text | {source or "see the configuration of the study"}, {text_tokens:,} tokens |
+| text | {about or "see the configuration of the study"}, {text_tokens:,} tokens |
 | trained on | {seen:,} tokens, {seen / max(1, text_tokens):.2f} passes over the text |
 | seed | {seed} |
 | validation loss | {float(last["validation"]):.3f} nats per token, other documents |

@@ -42,6 +42,17 @@ STAGES = {
     "kv-haystack": (f"{_HERE}.kv_pages:kv_haystack", "Read the prose that needles are hidden in."),
     "kv-pages": (f"{_HERE}.kv_pages:kv_pages", "Decode a task under all selectors of pages."),
     "kv-collect": (f"{_HERE}.kv_pages:kv_collect", "Gather the tables of the study of pages."),
+    "expert-text": (f"{_HERE}.experts:expert_text", "Read documents and share them out in parts."),
+    "expert-training": (f"{_HERE}.experts:expert_training", "Train a small OLMoE from scratch."),
+    "expert-calibration": (
+        f"{_HERE}.experts:expert_calibration",
+        "Measure what routing shows before any outcome.",
+    ),
+    "expert-evaluation": (
+        f"{_HERE}.experts:expert_evaluation",
+        "Evaluate a model under every rule of routing.",
+    ),
+    "expert-collect": (f"{_HERE}.experts:expert_collect", "Gather the tables of expert routing."),
     "pages": (f"{_HERE}.pages:pages", "Write a page per representation and collection."),
     "report": (f"{_HERE}.pages:report", "Run a report notebook and render its page."),
 }
