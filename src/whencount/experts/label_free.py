@@ -187,7 +187,12 @@ def prepare_routing(
         tables[_PRESERVATION] = kept(
             _PRESERVATION,
             lambda: effects_table(
-                removal_effects(model.model, costly, tokens_per_pass=per_pass),
+                removal_effects(
+                    model.model,
+                    costly,
+                    finalists=min(1.0, 2 * study.preserved_share),
+                    tokens_per_pass=per_pass,
+                ),
                 study.preserved_share,
             ),
         )
