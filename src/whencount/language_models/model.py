@@ -12,6 +12,7 @@ from whencount.errors import InputError
 
 # Some templates print the day; a prompt must not depend on when it is made.
 _DATE = "26 Jul 2024"
+_TODAY = "{% macro strftime_now(format) %}" + _DATE + "{% endmacro %}"
 _MARK = "\N{SECTION SIGN}words of the user\N{SECTION SIGN}"
 
 
@@ -106,8 +107,8 @@ class LanguageModel:
                 [{"role": "user", "content": words}],
                 tokenize=False,
                 add_generation_prompt=True,
+                chat_template=_TODAY + self.tokenizer.chat_template,
                 date_string=_DATE,
-                strftime_now=lambda _: _DATE,
             )
         except (TemplateError, TypeError, ValueError) as error:
             raise InputError(
