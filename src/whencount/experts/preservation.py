@@ -8,7 +8,7 @@ a document, each without another expert, share a forward pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from whencount.errors import InputError
-from whencount.experts.documents import Documents
+from whencount.experts.documents import Documents, run_body
 from whencount.experts.likelihood import document_likelihoods
 from whencount.experts.routers import Router, find_routers
 from whencount.experts.routing import RoutedTokens, routed
@@ -39,11 +39,13 @@ class RemovalEffects:
         screened: float64, shape (layers, experts), nats per token over the screening documents;
             exactly 0 for an expert that none of their tokens was routed to.
         measured: the same over all documents, NaN but for the finalists.
+        finalists: share of all experts that could be one.
     """
 
     layers: tuple[int, ...]
     screened: NDArray[np.float64]
     measured: NDArray[np.float64]
+    finalists: float
 
     def preserved(self, share: float = 0.05) -> NDArray[np.bool_]:
         """The experts to preserve: `ceil(share * all)` finalists with the largest rise.
@@ -55,10 +57,13 @@ class RemovalEffects:
             bool, shape (layers, experts).
 
         Raises:
-            InputError: `share` is not between 0 and 1.
+            InputError: `share` is not between 0 and the share of finalists.
         """
-        if not 0 <= share <= 1:
-            raise InputError(f"share of preserved experts is {share}; it must lie between 0 and 1")
+        if not 0 <= share <= self.finalists:
+            raise InputError(
+                f"share of preserved experts is {share}; it must lie between 0 and"
+                f" {self.finalists}, the share that was measured"
+            )
         rise = np.nan_to_num(self.measured, nan=-np.inf).reshape(-1)
         first = np.argsort(-rise, kind="stable")[: math.ceil(share * rise.size)]
         mask = np.zeros(rise.size, dtype=np.bool_)
@@ -104,7 +109,7 @@ def removal_effects(
     measured[tuple(best.T)] = _rises(
         model, routers, documents, best, tokens_per_pass, "measure the experts that matter most"
     )
-    return RemovalEffects(tuple(router.layer for router in routers), screened, measured)
+    return RemovalEffects(tuple(router.layer for router in routers), screened, measured, finalists)
 
 
 def effects_table(effects: RemovalEffects, share: float = 0.05) -> pd.DataFrame:
@@ -124,26 +129,33 @@ def effects_table(effects: RemovalEffects, share: float = 0.05) -> pd.DataFrame:
 
 
 @contextmanager
-def without_experts(router: Router, removed: Tensor) -> Iterator[None]:
-    """Leave experts of one layer out within a `with` block: their gate weights become 0.
+def without_experts(routers: Sequence[Router], removed: NDArray[np.int64]) -> Iterator[None]:
+    """Leave one expert out of each row of the batch within a `with` block: its weight becomes 0.
 
     Args:
-        router: of the layer.
-        removed: int64, shape (rows,), the expert that each row of the batch goes without, -1 for
-            none.
+        routers: of the model.
+        removed: int64, shape (rows, 2), the place of the layer among `routers` and the expert.
     """
 
-    def hook(_: nn.Module, args: Any, out: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, ...]:
-        del args
-        first, scores, chosen = out
-        per_token = removed.to(chosen.device).repeat_interleave(len(chosen) // len(removed))
-        return first, scores.masked_fill(chosen == per_token[:, None], 0.0), chosen
+    def hook_of(experts: Tensor) -> Callable[..., tuple[Tensor, ...]]:
+        def hook(_: nn.Module, args: Any, out: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, ...]:
+            del args
+            first, scores, chosen = out
+            each = experts.to(chosen.device).repeat_interleave(len(chosen) // len(experts))
+            return first, scores.masked_fill(chosen == each[:, None], 0.0), chosen
 
-    handle = router.module.register_forward_hook(hook)
+        return hook
+
+    handles = []
     try:
+        for layer in np.unique(removed[:, 0]):
+            experts = np.where(removed[:, 0] == layer, removed[:, 1], -1)
+            hook = hook_of(torch.from_numpy(experts))
+            handles.append(routers[layer].module.register_forward_hook(hook))
         yield
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 def _routed_experts(model: nn.Module, documents: Documents) -> NDArray[np.bool_]:
@@ -156,7 +168,7 @@ def _routed_experts(model: nn.Module, documents: Documents) -> NDArray[np.bool_]
 
     with routed(model, Native(), None, observe), torch.inference_mode():
         for document in documents:
-            document_likelihoods(model, document[None])
+            run_body(model, document[None])
     return np.stack([found[index].numpy() > 0 for index in sorted(found)])
 
 
@@ -164,42 +176,34 @@ def _rises(
     model: nn.Module,
     routers: tuple[Router, ...],
     documents: Documents,
-    experts: NDArray[np.int64],
+    removed: NDArray[np.int64],
     tokens_per_pass: int,
     description: str,
 ) -> NDArray[np.float64]:
-    """Mean rise of the loss over documents, nats per token, float64, shape (experts,)."""
+    """Mean rise of the loss over documents, nats per token, float64, shape (removed,)."""
     rows = max(1, tokens_per_pass // documents.shape[1])
-    totals = np.zeros(len(experts))
+    totals = np.zeros(len(removed))
     work = [
-        (document, layer, part)
+        (document, slice(start, min(start + rows, len(removed))))
         for document in range(len(documents))
-        for layer in np.unique(experts[:, 0])
-        for part in _parts(np.flatnonzero(experts[:, 0] == layer), rows)
+        for start in range(0, len(removed), rows)
     ]
-    intact: dict[int, float] = {}
+    sizes = [part.stop - part.start for _, part in work]
+    # In half precision a loss depends on the size of the batch: the intact model runs in the same.
+    intact: dict[tuple[int, int], NDArray[np.float64]] = {}
     with torch.inference_mode():
-        for document, layer, part in progress(
-            work,
-            sum(len(part) for *_, part in work),
-            description,
-            "expert",
-            [len(part) for *_, part in work],
+        for (document, part), size in zip(
+            progress(work, sum(sizes), description, "expert", sizes), sizes, strict=True
         ):
-            text = documents[document]
-            if document not in intact:
-                intact[document] = float(document_likelihoods(model, text[None])[0])
-            block = np.repeat(text[None], len(part), axis=0)
-            with without_experts(routers[layer], torch.from_numpy(experts[part, 1])):
+            block = np.repeat(documents[document][None], size, axis=0)
+            if (document, size) not in intact:
+                intact[document, size] = document_likelihoods(model, block).numpy()
+            with without_experts(routers, removed[part]):
                 losses = document_likelihoods(model, block).numpy()
-            totals[part] += losses - intact[document]
+            totals[part] += losses - intact[document, size]
     if not np.isfinite(totals).all():
         raise InputError(
             "the loss without an expert is not a finite number; run the model with"
             " `precision: fp32`"
         )
     return totals / len(documents)
-
-
-def _parts(places: NDArray[np.int64], rows: int) -> list[NDArray[np.int64]]:
-    return [places[start : start + rows] for start in range(0, len(places), rows)]

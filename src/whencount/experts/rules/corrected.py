@@ -45,9 +45,9 @@ class Corrected:
             values, self._factor(tokens), self.configuration.saturation, self.parameters.k1
         )
         # 0 / 0 where a probability underflows and k1 or the length is 0.
-        weights = torch.where(values > 0, weights, 0.0)
+        weights = torch.where(values == 0, 0.0, weights)
         if self.configuration.idf:
-            idf = torch.from_numpy(self.calibration.inverse_document_frequency(tokens.index))
+            idf = torch.tensor(self.calibration.inverse_document_frequency(tokens.index))
             weights = weights * idf.to(weights.device)
         return weights
 
@@ -59,7 +59,7 @@ class Corrected:
         if self.variant == "token":
             lengths: Tensor = tokens.logits.double().norm(dim=1, keepdim=True)
         else:
-            norms = torch.from_numpy(self.calibration.weight_norms[tokens.index])
+            norms = torch.tensor(self.calibration.weight_norms[tokens.index])
             lengths = norms.to(device)[None, :]
         average = self.calibration.average_length(self.variant, tokens.index)
         return length_factor(lengths, lengths.new_tensor(average), self.parameters.b)

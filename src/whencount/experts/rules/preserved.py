@@ -38,6 +38,6 @@ class Preserved:
     def choose(self, tokens: RoutedTokens, active: int) -> Tensor:
         """See `Rule`."""
         scores = self.base.scores(tokens)
-        kept = torch.from_numpy(self.experts[tokens.index]).to(scores.device)
+        kept = torch.tensor(self.experts[tokens.index]).to(scores.device)
         chosen = torch.zeros_like(scores, dtype=torch.bool).scatter(1, tokens.first(active), True)
         return tokens.best(scores.masked_fill(chosen & kept, torch.inf), active)
