@@ -244,7 +244,7 @@ def experts_tables(text: str = "", accuracy: bool = True) -> ExpertsTables:
     per_document = pd.DataFrame(units)
     quality = per_document.assign(
         quality=(-per_document["nll"]).fillna(per_document["accuracy"]),
-        weight=per_document["tokens"].where(per_document["nll"].notna(), 1),
+        weight=per_document["tokens"],
     )
     keys = ["model", "evaluation", "active", "variant", "rule"]
     baselines = _with_intervals(quality, keys, "quality", "documents", "weight")
@@ -284,7 +284,7 @@ def _documents(model: str, evaluation: str, *, nll: bool) -> list[dict[str, obje
                     "rule": rule,
                     "variant": variant,
                     "active": 8,
-                    "tokens": 100 + number,
+                    "tokens": 100 + number if nll else 1,
                     "nll": float(value) if nll else np.nan,
                     "accuracy": np.nan if nll else float(np.clip(0.9 - value / 5, 0, 1)),
                 }
@@ -310,12 +310,15 @@ def _routing(model: str) -> pd.DataFrame:
             lines += [
                 {
                     "model": model,
+                    "active": 8,
                     "layer": layer,
                     "expert": expert,
                     "frequency": float(frequency[expert]),
                     "rule": rule,
                     "variant": variant,
                     "share": float(share[expert]),
+                    "entered": max(float(share[expert] - frequency[expert]), 0.0),
+                    "left": max(float(frequency[expert] - share[expert]), 0.0),
                 }
                 for expert in range(64)
             ]
@@ -327,6 +330,7 @@ def _training() -> pd.DataFrame:
     loss = 3.1 + 5.2 * np.exp(-step / 300)
     return pd.DataFrame(
         {
+            "model": "trained",
             "step": step,
             "loss": loss,
             "validation": np.where(step % 200 == 0, loss + 0.1, np.nan),

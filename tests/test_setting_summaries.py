@@ -264,12 +264,13 @@ def test_shifts_say_which_experts_gain_and_lose() -> None:
     native = [0.5, 0.3, 0.2, 0.0]
     share = [0.4, 0.3, 0.2, 0.1]
     table = pd.DataFrame({"expert": range(4), "frequency": native, "share": share})
+    # A tenth of the tokens went from the first expert to the last, and a twentieth back and forth.
+    table = table.assign(entered=[0.0, 0.05, 0.0, 0.1], left=[0.1, 0.05, 0.0, 0.0])
     table = table.assign(model="m", layer=0, rule="100", variant="token")
     (found,) = shifts(table)
-    assert (found.entered, found.left, found.same) == (1, 1, False)
-    # One tenth of a choice out of one per token went elsewhere.
-    assert found.moved == pytest.approx(0.1)
-    (same,) = shifts(table.assign(share=table["frequency"]))
+    assert (found.gained, found.lost, found.same) == (1, 1, False)
+    assert found.moved == pytest.approx(0.15)
+    (same,) = shifts(table.assign(share=table["frequency"], entered=0.0, left=0.0))
     assert same.same
     assert same.moved == 0
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from whencount.reports.canvas import WIDTH, dot, legend, panels_of
+from whencount.reports.canvas import dot, legend, panels_of
 from whencount.reports.drawing import Drawing
 from whencount.reports.setting_style import BLUE, GREY, RED, clipped, rule_name, spread_out
 from whencount.reports.style import FAINT, INK, SETTINGS
@@ -21,6 +20,7 @@ from whencount.setting_summaries.routing import Shift
 from whencount.wording import plural, signed
 
 PANELS_SHOWN = 9
+_CURVES_SHOWN = 4
 _FAR = 3.0
 """A change this many times the largest of a corrected configuration stands as a number."""
 
@@ -143,8 +143,12 @@ def frequencies(routing: pd.DataFrame | None, name: str = "frequencies") -> Draw
     """The share of tokens that native routing sends to each expert, by rank, a curve per layer."""
     if routing is None or len(routing) == 0:
         return None
-    known = routing.drop_duplicates(["model", "layer", "expert"])
-    models = sorted({str(one) for one in known["model"]})[:4]
+    keys = [one for one in ("model", "active", "layer", "expert") if one in routing.columns]
+    known = routing.drop_duplicates(keys)
+    if "active" in keys and known["active"].nunique() > 1:
+        counts = known["active"].map(lambda count: f", {count} active")
+        known = known.assign(model=known["model"] + counts)
+    models = sorted({str(one) for one in known["model"]})[:_CURVES_SHOWN]
     figure, panels = panels_of(len(models), 3.2, columns=2)
     handles: dict[str, Line2D] = {}
     for panel, model in zip(panels, models, strict=True):
@@ -198,12 +202,14 @@ def shifts(found: Sequence[Shift], name: str = "shifts") -> Drawing | None:
         return None
     figure, panels = panels_of(len(shown), 2.5, columns=3)
     top = max(float(max(one.native.max(), one.share.max())) for one in shown)
+    several = len({(one.model, one.active) for one in shown}) > 1
     for panel, one in zip(panels, shown, strict=True):
         up = one.share >= one.native
         panel.plot([0, top], [0, top], color=INK, lw=0.8)
         panel.plot(one.native[up], one.share[up], "^", color=BLUE, ms=4, alpha=0.75, mew=0)
         panel.plot(one.native[~up], one.share[~up], "v", color=RED, ms=4, alpha=0.75, mew=0)
-        panel.set_title(rule_name(one.rule, one.variant))
+        where = f", {clipped(one.model, 14)}, {one.active}" if several else ""
+        panel.set_title(f"{rule_name(one.rule, one.variant)}{where}")
         panel.set_xlabel("native share of tokens")
     panels[0].set_ylabel("share under the rule")
     legend(
@@ -231,9 +237,36 @@ def training(table: pd.DataFrame | None, name: str = "training") -> Drawing | No
     """Loss against the step while the small model was trained."""
     if table is None or len(table) == 0:
         return None
-    figure = Figure(figsize=(0.7 * WIDTH, 3.0), layout="constrained")
-    axes = figure.subplots()
-    ordered = table.sort_values("step")
+    curves = list(curves_by_model(table))[:_CURVES_SHOWN]
+    figure, panels = panels_of(len(curves), 2.8, columns=2)
+    for panel, (model, ordered) in zip(panels, curves, strict=True):
+        last = _curve(panel, ordered)
+        if len(curves) > 1:
+            panel.set_title(clipped(model, 40))
+    panels[0].set_ylabel("loss, nats per token")
+    legend(figure, [*panels[0].get_lines()])
+    told = f"; the last on held-out text is {last}" if len(curves) == 1 else ""
+    return Drawing(
+        name,
+        figure,
+        "How the small model was trained",
+        "The mean negative log-likelihood per token of the text that it was trained on and of text"
+        f" held out from training{told}. A curve that still falls at"
+        " the end belongs to a model that more time would make better.",
+        "Line plot of training and validation loss against the step.",
+    )
+
+
+def curves_by_model(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The training of each model by step; one without a name where the table names none."""
+    if "model" not in table.columns:
+        table = table.assign(model="")
+    for model, lines in table.groupby("model", sort=True):
+        yield str(model), lines.sort_values("step")
+
+
+def _curve(axes: Axes, ordered: pd.DataFrame) -> str:
+    """Draw one; return the last loss on held-out text."""
     loss = ordered.dropna(subset="loss")
     held = ordered.dropna(subset="validation")
     axes.plot(loss["step"], loss["loss"], color=GREY, lw=1.1, label="training text")
@@ -242,15 +275,4 @@ def training(table: pd.DataFrame | None, name: str = "training") -> Drawing | No
         label="validation text",
     )  # fmt: skip
     axes.set_xlabel("step")
-    axes.set_ylabel("loss, nats per token")
-    legend(figure, [*axes.get_lines()])
-    last = f"{held['validation'].iloc[-1]:.2f}" if len(held) else "not known"
-    return Drawing(
-        name,
-        figure,
-        "How the small model was trained",
-        "The mean negative log-likelihood per token of the text that it was trained on and of text"
-        f" held out from training; the last on held-out text is {last}. A curve that still falls at"
-        " the end belongs to a model that more time would make better.",
-        "Line plot of training and validation loss against the step.",
-    )
+    return f"{held['validation'].iloc[-1]:.2f}" if len(held) else "not known"

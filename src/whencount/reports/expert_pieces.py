@@ -11,6 +11,7 @@ import pandas as pd
 
 from whencount.reports import setting_pieces
 from whencount.reports.drawing import Table
+from whencount.reports.expert_figures import curves_by_model
 from whencount.reports.expert_words import sentences
 from whencount.reports.markup import folded, markup
 from whencount.reports.setting_pieces import bounded, paragraphs, switch_tiles, tile, tiles
@@ -39,6 +40,7 @@ KEYS = ("active", "model", "evaluation")
 
 ROW_KEYS = ("model", "evaluation", "active", "variant")
 _EXPERTS_SHOWN = 10
+_RULES_SHOWN = 40
 
 
 def answer(found: ExpertsAnswer) -> Table:
@@ -147,39 +149,48 @@ def shifts(found: Sequence[Shift]) -> Table | None:
     body = [
         [
             html.escape(rule_name(one.rule, one.variant)),
-            html.escape(clipped(one.model, 60)),
+            html.escape(_where(one, found)),
             percent(one.moved, 1),
-            f"{one.entered:,}",
-            f"{one.left:,}",
+            f"{one.gained:,}",
+            f"{one.lost:,}",
             f"{len(one.share):,}",
         ]
         for one in found
     ]
-    head = ["rule", "model", "choices moved, at least", "experts up by a tenth", "down by a tenth"]
+    head = ["rule", "model", "choices moved", "experts up by a tenth", "down by a tenth"]
     parts = [markup([*head, "experts, all layers"], body, texts=2)]
     for one in found:
         if one.same:
             continue
-        summary = f"{html.escape(rule_name(one.rule, one.variant))}: the experts that move most"
+        name = f"{rule_name(one.rule, one.variant)}, {_where(one, found)}"
+        summary = f"{html.escape(name)}: the experts that move most"
         parts.append(folded(summary, _most(one)))
-    return Table("\n".join(parts[: 1 + 2 * _EXPERTS_SHOWN]))
+    return Table("\n".join(parts[: 1 + _RULES_SHOWN]))
+
+
+def _where(one: Shift, found: Sequence[Shift]) -> str:
+    """The model, and how many experts are active where that varies."""
+    name = clipped(one.model, 60)
+    return f"{name}, {one.active} active" if len({each.active for each in found}) > 1 else name
 
 
 def _most(one: Shift) -> str:
-    apart = one.share - one.native
-    order = np.argsort(-np.abs(apart), kind="stable")[:_EXPERTS_SHOWN]
+    apart = one.entered + one.left
+    order = np.argsort(-apart, kind="stable")[:_EXPERTS_SHOWN]
     body = [
         [
             f"{one.layers[place]}",
             f"{one.experts[place]}",
             percent(float(one.native[place]), 1),
             percent(float(one.share[place]), 1),
-            "enters" if apart[place] > 0 else "leaves",
+            percent(float(one.entered[place]), 1),
+            percent(float(one.left[place]), 1),
         ]
         for place in order
         if apart[place] != 0
     ]
-    return markup(["layer", "expert", "native share", "share under the rule", ""], body)
+    head = ["layer", "expert", "native share", "share under the rule", "enters for", "leaves for"]
+    return markup(head, body)
 
 
 def model_words(settings: Mapping[str, Any], training: pd.DataFrame | None) -> Table:
@@ -196,13 +207,16 @@ def model_words(settings: Mapping[str, Any], training: pd.DataFrame | None) -> T
             )
         else:
             said.append(f"{name} is a model that was trained by others ({source}).")
-    if training is not None and len(training):
-        held = training.sort_values("step").dropna(subset=["validation"])
+    curves = [] if training is None else list(curves_by_model(training))
+    for name, curve in curves:
+        held = curve.dropna(subset=["validation"])
         if len(held):
             first, last = float(held["validation"].iloc[0]), float(held["validation"].iloc[-1])
+            whose = f"of {name} " if len(curves) > 1 else ""
             said.append(
-                f"Over {int(training['step'].max()):,} steps its loss on held-out text went from"
-                f" {number(first, 2)} to {number(last, 2)} nats per token."
+                f"The loss {whose}on held-out text went from {number(first, 2)} to"
+                f" {number(last, 2)} nats per token, from step {int(held['step'].iloc[0]):,} to"
+                f" {int(held['step'].iloc[-1]):,}."
             )
     if not said:
         return Table("<p>The settings of this run name no model.</p>")

@@ -105,7 +105,7 @@ _EXPERTS: dict[str, tuple[str, ...]] = {
 }
 _EXPERTS_MORE: dict[str, tuple[tuple[str, ...], str]] = {
     "routing": (
-        ("model", "layer", "expert", "frequency", "rule", "variant", "share"),
+        ("model", "layer", "expert", "frequency", "rule", "variant", "share", "entered", "left"),
         "how often each expert is chosen, and which enter and leave, is not shown",
     ),
     "training": (

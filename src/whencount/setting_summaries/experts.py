@@ -85,7 +85,8 @@ def experts_answer(
     Args:
         rows, baselines: the tables of these names (docs/tables.md).
         per_document: the table of that name with a column `quality`
-            (`reports.setting_tables.load_experts` adds it).
+            (`reports.setting_tables.load_experts` adds it). A document weighs as many tokens as it
+            has; a question has one.
     """
     metrics = metrics_of(baselines)
     units = _with_rule(per_document)
@@ -107,7 +108,7 @@ def experts_answer(
                 value="quality",
                 group=(),
                 unit="document",
-                weight="tokens" if metrics[str(evaluation)] == LIKELIHOOD else None,
+                weight="tokens",
             )
             found.append(
                 RuleDifference(

@@ -19,29 +19,43 @@ class Shift:
     """The share of tokens per expert under one rule, beside native routing.
 
     Attributes:
-        model, rule, variant: which.
+        model, active, rule, variant: which; active is 0 where the table does not tell.
         layers, experts: int64, shape (n,): the experts, all layers one after the other.
         native, share: float64, shape (n,): share of tokens natively and under the rule.
-        same: whether the two are equal everywhere.
-        moved: mean over layers of half the sum of absolute differences, over the number of experts
-            a token has: the share of choices that went to another expert, at least.
-        entered, left: how many experts gained, lost at least a tenth of their native share.
+        entered, left: float64, shape (n,): share of tokens that the rule sends to the expert and
+            the router did not, and the other way round.
+        moved: the share of choices that went to another expert.
     """
 
     model: str
+    active: int
     rule: str
     variant: str
     layers: NDArray[np.int64]
     experts: NDArray[np.int64]
     native: NDArray[np.float64]
     share: NDArray[np.float64]
-    same: bool
+    entered: NDArray[np.float64]
+    left: NDArray[np.float64]
     moved: float
-    entered: int
-    left: int
+
+    @property
+    def same(self) -> bool:
+        """Whether the rule chooses as the router does, everywhere."""
+        return not (self.entered.any() or self.left.any())
+
+    @property
+    def gained(self) -> int:
+        """How many experts have at least a tenth more tokens than natively."""
+        return int((self.share - self.native >= _NOTICED * self.native + _ROUNDING).sum())
+
+    @property
+    def lost(self) -> int:
+        """How many experts have at least a tenth fewer."""
+        return int((self.native - self.share >= _NOTICED * self.native + _ROUNDING).sum())
 
 
-_NOTICED = 0.1
+_NOTICED, _ROUNDING = 0.1, 1e-12
 
 
 def shifts(routing: pd.DataFrame) -> list[Shift]:
@@ -49,32 +63,33 @@ def shifts(routing: pd.DataFrame) -> list[Shift]:
 
     Args:
         routing: with columns model, layer, expert, frequency (native share of tokens), rule,
-            variant, share.
+            variant, share, entered, left; and active, where numbers of active experts were varied.
     """
     found = []
-    for model, part in routing.groupby("model", sort=True):
+    table = routing if "active" in routing.columns else routing.assign(active=0)
+    for (model, active), part in table.groupby(["model", "active"], sort=True):
         ruled = part[part["rule"].fillna("") != "native"]
         distinct = in_order_of_rules(ruled[["rule", "variant"]].drop_duplicates())
         for rule, variant in distinct.itertuples(index=False, name=None):
             lines = ruled[(ruled["rule"] == rule) & (ruled["variant"] == variant)]
             lines = lines.sort_values(["layer", "expert"])
-            native = lines["frequency"].to_numpy(dtype=np.float64)
-            share = lines["share"].to_numpy(dtype=np.float64)
-            apart = np.abs(share - native)
-            active = native.sum() / max(int(lines["layer"].nunique()), 1)
+            native, share, entered, left = (
+                lines[name].to_numpy(dtype=np.float64)
+                for name in ("frequency", "share", "entered", "left")
+            )
             found.append(
                 Shift(
                     str(model),
+                    int(str(active)),
                     str(rule),
                     str(variant),
                     lines["layer"].to_numpy(dtype=np.int64),
                     lines["expert"].to_numpy(dtype=np.int64),
                     native,
                     share,
-                    bool((apart == 0).all()),
-                    float(apart.sum() / 2 / max(int(lines["layer"].nunique()), 1) / active),
-                    int((share - native >= _NOTICED * native + 1e-12).sum()),
-                    int((native - share >= _NOTICED * native + 1e-12).sum()),
+                    entered,
+                    left,
+                    float(entered.sum() / share.sum()) if share.sum() else 0.0,
                 )
             )
     return found
