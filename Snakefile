@@ -4,6 +4,7 @@
 #   snakemake --cores 2 report       the report from the tables that stand
 #   snakemake --cores 2 transfer     predictors frozen in retrieval, put to the test on other settings
 #   snakemake --cores 2 pages        the scorer chooses pages of a decoder's key-value cache
+#   snakemake --cores 2 experts      the scorer chooses the experts of a mixture-of-experts model
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
 #   snakemake --configfile configs/full.yaml --profile cluster study     the published grid on Slurm
@@ -26,7 +27,10 @@ include: "workflow/rules/references.smk"
 include: "workflow/rules/rows.smk"
 include: "workflow/rules/analysis.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/settings.smk"
+include: "workflow/rules/expert_jobs.smk"
 include: "workflow/rules/pages.smk"
+include: "workflow/rules/experts.smk"
 include: "workflow/rules/setting_reports.smk"
 include: "workflow/rules/transfer.smk"
 
@@ -36,6 +40,7 @@ localrules:
     report,
     rows,
     pages,
+    experts,
     transfer,
 
 
@@ -76,3 +81,10 @@ rule pages:
         pages_targets,
     message:
         "the study of pages is done: open {REPORTS}/pages.html"
+
+
+rule experts:
+    input:
+        experts_targets,
+    message:
+        "the study of experts is done: open {REPORTS}/experts.html"

@@ -1,75 +1,11 @@
 # Setting B: the scorer chooses pages of the key-value cache. One job per model x task x context decodes
 # every example under all selectors, configurations and budgets.
 
-PAGE_STUDY = STUDY.get("pages", {})
-PAGE_RESULTS = f"{RESULTS}/pages"
-PAGE_KINDS = ("rows", "per_example", "baselines", "page_statistics", "selected")
-PAGE_TABLES = [
-    f"{PAGE_RESULTS}/{kind}.parquet" for kind in (*PAGE_KINDS, "unavailable")
-]
-
-
-def pages_targets(wildcards):
-    """Everything of the study of pages; a configuration without one is told so."""
-    if not PAGE_STUDY:
-        raise WorkflowError(
-            "the configuration has no study of pages; add the key pages (docs/pages.md)"
-        )
-    return [*PAGE_TABLES, f"{REPORTS}/pages.html"]
-
-
 if PAGE_STUDY:
-    from whencount import ruler
-
-    # Tasks whose data is absent: no job, a line in a table, a word when the study starts.
-    PAGES_WITHOUT = ruler.unavailable(
-        PAGE_STUDY["tasks"], PAGE_STUDY["haystack"], PAGE_STUDY["questions"]
-    )
-    PAGE_JOBS = [
-        (model, task, context)
-        for model in PAGE_STUDY["models"]
-        for task in PAGE_STUDY["tasks"]
-        for context in PAGE_STUDY["contexts"]
-        if task not in [one.task for one in PAGES_WITHOUT]
-    ]
-    PAGE_NAMES = [f"{model}.{task}.{context}" for model, task, context in PAGE_JOBS]
-    if not PAGE_JOBS:
-        raise WorkflowError(
-            "pages: every task lacks its data: "
-            + "; ".join(
-                f"{one.task}: {one.reason}, {one.remedy}" for one in PAGES_WITHOUT
-            )
-        )
-
-    def needs_of(task):
-        return ruler.TASKS[task].needs
-
-    def page_haystack_of(wildcards):
-        return (
-            f"{PAGE_RESULTS}/haystack.parquet"
-            if "prose" in needs_of(wildcards.task)
-            else []
-        )
-
-    def questions_of(task):
-        return (
-            PAGE_STUDY["questions"][task]["path"]
-            if "questions" in needs_of(task)
-            else []
-        )
-
-    def option(name, value):
-        """`--name value`, or nothing where there is no such input."""
-        return f"--{name} {value}" if value else ""
 
     rule pages_haystack:
         input:
-            # A collection of the study is read where it stands prepared.
-            collection=(
-                f"{RESULTS}/collections/{PAGE_STUDY['haystack']['name']}"
-                if PAGE_STUDY["haystack"].get("name") in STUDY["collections"]
-                else []
-            ),
+            collection=collection_of_haystack(),
         output:
             f"{PAGE_RESULTS}/haystack.parquet",
         log:
@@ -96,7 +32,7 @@ if PAGE_STUDY:
     rule pages_evaluation:
         input:
             frozen=FROZEN,
-            haystack=page_haystack_of,
+            haystack=lambda wildcards: haystack_of(wildcards.task),
             questions=lambda wildcards: questions_of(wildcards.task),
         output:
             **{
@@ -120,15 +56,8 @@ if PAGE_STUDY:
             gpu=1,
         params:
             code=code_of("kv-pages"),
-            model=lambda wildcards: as_json(PAGE_STUDY["models"][wildcards.model]),
-            study=as_json(
-                {
-                    key: value
-                    for key, value in PAGE_STUDY.items()
-                    if key
-                    not in ("models", "tasks", "contexts", "haystack", "questions")
-                }
-            ),
+            model=lambda wildcards: page_model(wildcards.model),
+            study=page_options(),
             seed=STUDY["seed"],
             frozen=lambda wildcards, input: option("frozen", input.frozen),
             haystack=lambda wildcards, input: option("haystack", input.haystack),
@@ -169,13 +98,9 @@ if PAGE_STUDY:
             without=as_json(
                 [[one.task, one.reason, one.remedy] for one in PAGES_WITHOUT]
             ),
-            parts=PAGE_RESULTS,
+            parts=lambda wildcards, output: str(Path(output.rows).parent),
         message:
-            "gathering the tables of pages"
-            + "".join(
-                f"; NOT RUN: {one.task}, {one.reason} ({one.remedy})"
-                for one in PAGES_WITHOUT
-            )
+            f"gathering the tables of pages{pages_not_run()}"
         shell:
             "whencount stage kv-collect --jobs {params.jobs:q} --without {params.without:q}"
             " --parts {params.parts} --rows {output.rows} --per-example {output.per_example}"

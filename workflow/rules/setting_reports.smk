@@ -18,30 +18,6 @@ SETTING_TABLES = {
 }
 
 
-def page_of(setting):
-    """The page of a setting, for the target that makes its tables."""
-    return f"{REPORTS}/{setting}.html"
-
-
-def setting_parameters(setting):
-    """What the page tells of a study; not what is of one machine alone."""
-    models = {
-        name: {
-            key: value
-            for key, value in model.items()
-            if key not in ("device", "precision", "path")
-        }
-        for name, model in STUDY[setting]["models"].items()
-    }
-    return as_json(
-        {
-            "study": STUDY["study"],
-            "setting": setting,
-            "settings": {**STUDY[setting], "models": models},
-        }
-    )
-
-
 if "pages" in SETTING_TABLES:
 
     rule pages_report:
