@@ -70,6 +70,24 @@ On a torch device: `64 n + 24 d B` bytes for a chunk of d documents with n posti
 B <= 256 queries, and `8 V B`, within 6 GiB (`whencount.engine.torch_kernel.MEMORY_BYTES`).
 """
 
+PAGES_NOTE = """\
+One layer, one row, one thread, random keys: 32 query heads on 8 key-value heads of size 64, pages
+of 16 tokens (Llama-3.2-1B). float32 on a CPU and CPU time; float16 on a GPU and the wall clock.
+Jobs run by turns through as many layers as 600 MB of keys and values make. A selected step is what
+a decode step does: bounds of all pages, the choice, attention over the chosen ones. "Times faster"
+is against full attention in its faster form, in which the query heads of a group meet their keys in
+one product; transformers' own call, which one decoded row makes, is slower. The floor is the bytes
+that must be read, page summaries and each selected page once for all heads that share it, at the
+rate at which the first job reads the context; the gap is time over floor.
+
+What lies between: by query head, the heads of a group choose different pages, so a page that one
+head has read is seldom of use to the next, and where random pages of 4 KB begin, memory is waited
+for. The bounds are within 1.5 of their floor. The corrections work in float64 (so that the
+identities of the study hold exactly), which costs about as much again as Quest's own selection.
+Tried, left out: gathering pages first, then attention (twice the time on a CPU; what a GPU does),
+asking for the next page ahead of its turn (a tenth), pages in huge pages of memory (nothing).
+"""
+
 
 def page(kept: Mapping[str, Any]) -> str:
     """The whole page, from the JSON that `benchmarks.run_all` keeps."""
@@ -181,5 +199,15 @@ def _others(kept: Mapping[str, Any]) -> list[str]:
             " the gradient and AdamW were fused: the top k 5 to 7, the decoder 7 to 10, the sparse"
             " gradients 10, AdamW 9 to 10. All of it reads or writes dictionary and moments, "
             "which no cache holds, so it is bound by memory and not by arithmetic.\n",
+        ]
+    if "pages" in kept:
+        columns = {"device": "device", "context": "context", "job": "job"}
+        columns |= {"milliseconds": "ms per layer", "lowest": "lowest", "highest": "highest"}
+        columns |= {"times_faster": "times faster", "megabytes": "MB read"}
+        columns |= {"floor_milliseconds": "floor, ms", "gap": "gap"}
+        parts += [
+            "## A decode step over chosen pages\n",
+            table(kept["pages"], columns) + "\n",
+            PAGES_NOTE,
         ]
     return parts

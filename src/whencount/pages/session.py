@@ -13,7 +13,7 @@ from whencount.errors import InputError
 from whencount.pages.attention import attach
 from whencount.pages.calibration import Calibration
 from whencount.pages.prefill import Prefix
-from whencount.pages.reading import read_everything, read_pages
+from whencount.pages.reading import choose_pages, read_everything, read_pages
 from whencount.pages.selectors import LayerView, Selector, order, selector_of
 from whencount.pages.settings import Rule
 from whencount.pages.storage import LayerPages
@@ -48,22 +48,6 @@ class _Batch:
     def reading(self, view: LayerView) -> tuple[bool, bool, int]:
         """What batches have in common that one gather can serve."""
         return self.selector is None, self.by_group, min(self.count, view.candidates)
-
-    def choose(self, view: LayerView) -> torch.Tensor:
-        """All pages that the rows read, [rows, units, pages] int64, the current page last."""
-        device, complete = view.queries.device, view.pages.complete
-        sinks = min(view.settings.sink_pages, complete)
-        units = view.pages.heads if self.by_group else view.queries.shape[1]
-        chosen = torch.arange(view.candidates, device=device).expand(len(view.slots), units, -1)
-        if self.selector is not None and view.candidates > self.count:
-            chosen = chosen[..., :0]
-            if self.count:
-                # In order, so that equal choices are summed alike to the last bit.
-                chosen = self.selector.choose(view, self.count).sort(dim=-1).values
-        kept = torch.arange(sinks + 1, device=device)
-        kept[sinks] = complete
-        kept = kept.expand(len(view.slots), units, -1)
-        return torch.cat((kept[..., :sinks], chosen + sinks, kept[..., sinks:]), dim=-1)
 
 
 class DecodingSession:
@@ -242,11 +226,12 @@ class DecodingSession:
     def _read_batches(self, view: LayerView, batches: Sequence[_Batch]) -> torch.Tensor:
         """Attention of batches next to each other, [rows, query heads, size]."""
         rows = view.rows(batches[0].start, batches[-1].stop)
-        if batches[0].selector is None:
-            return read_everything(rows)
         chosen = []
         for batch in batches:
-            chosen.append(batch.choose(view.rows(batch.start, batch.stop)))
+            if batch.selector is None:
+                return read_everything(rows)
+            part = view.rows(batch.start, batch.stop)
+            chosen.append(choose_pages(part, batch.selector, batch.count, batch.by_group))
             self._watch(batch, chosen[-1], view)
         return read_pages(rows, torch.cat(chosen))
 
