@@ -50,16 +50,18 @@ rule study:
     input:
         TABLES,
         PAGES,
+        alone,
     message:
-        "the study is done: open {REPORTS}/retrieval.html"
+        "the study is done: open {FIRST_PAGE}"
 
 
 rule report:
     input:
         TABLES,
         PAGES,
+        alone,
     message:
-        "the report is there: open {REPORTS}/retrieval.html"
+        "the report is there: open {FIRST_PAGE}"
 
 
 rule rows:

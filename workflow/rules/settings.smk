@@ -38,6 +38,24 @@ def pages_targets(wildcards):
     ]
 
 
+# A study of other settings alone has no table and no page of retrieval.
+if not JOBS:
+    TABLES, PAGES = [], []
+FIRST_PAGE = (
+    f"{REPORTS}/{'retrieval' if JOBS else 'pages' if PAGE_STUDY else 'experts'}.html"
+)
+
+
+def alone(wildcards):
+    """What `study` and `report` make beyond retrieval: the settings, where there is only them."""
+    if JOBS:
+        return []
+    return [
+        *(pages_targets(wildcards) if PAGE_STUDY else []),
+        *(experts_targets(wildcards) if STUDY.get("experts") else []),
+    ]
+
+
 def pages_not_run():
     """A word on tasks whose data is absent, for the message of a rule."""
     told = [

@@ -58,6 +58,11 @@ def grid(config: Path, gpu_tokens_per_second: float | None, as_json: bool) -> No
 
     workflow = _workflow()
     study = load(config, workflow / "schemas" / _SCHEMA.name)
+    if not study["families"]:
+        raise InputError(
+            f"{config} has no rows of retrieval to count; `snakemake --dry-run study --configfile"
+            f" {config}` lists the jobs of its other settings"
+        )
     families, union, reported = _rows(study)
     jobs = _jobs(study, workflow)
     sizes = collection_sizes(study)
