@@ -45,6 +45,7 @@ class PagesOptions:
         settings: page size, dense layers, sinks, calibration positions.
         parameters: k1 and b of the configurations.
         seed: of the random pages.
+        longest_answer: the most tokens of an answer; None: as many as the task lets.
     """
 
     budgets: tuple[int, ...]
@@ -53,6 +54,7 @@ class PagesOptions:
     settings: PageSettings = field(default_factory=PageSettings)
     parameters: Parameters = field(default_factory=Parameters)
     seed: int = 0
+    longest_answer: int | None = None
 
     @classmethod
     def of(cls, pages: Mapping[str, Any], seed: int = 0) -> PagesOptions:
@@ -65,6 +67,7 @@ class PagesOptions:
             settings=PageSettings(**{name: pages[name] for name in names}),
             parameters=Parameters(pages["k1"], pages["b"]),
             seed=seed,
+            longest_answer=pages.get("longest_answer"),
         )
 
     def rules(self, example: str = "") -> tuple[Rule, ...]:
@@ -180,6 +183,7 @@ def answer_example(
             f"{example.id} has {example.tokens} tokens and {language_model.name} takes"
             f" {language_model.context_limit}; ask for a shorter context"
         )
+    limit = min(example.maximum_generated, options.longest_answer or example.maximum_generated)
     rules = options.rules(example.id)
     context = language_model.encode(example.context)
     question = language_model.encode(example.question)
@@ -200,10 +204,10 @@ def answer_example(
         prefix,
         calibration,
         rules,
-        room=len(question) + example.maximum_generated,
+        room=len(question) + limit,
         watched=shown,
     )
-    answers = session.generate(question, language_model.end_ids, example.maximum_generated)
+    answers = session.generate(question, language_model.end_ids, limit)
     layers = calibration.layers[options.settings.dense_layers :]
     statistics, rankings = [], []
     for budget, variant in options.cells:
