@@ -19,6 +19,7 @@ from whencount.errors import InputError
 from whencount.reports import (
     expert_figures,
     expert_pieces,
+    expert_words,
     kv_page_figures,
     kv_page_pieces,
     kv_page_words,
@@ -182,7 +183,10 @@ def test_the_answer_says_what_selectors_and_corrections_come_to(pages: PagesTabl
     assert "Per query head, budget 128: no correction has a higher mean score than all-off" in said
     weak = pages.baselines.assign(score=pages.baselines["score"] / 3)
     told = kv_page_words.sentences(pages_answer(pages.rows, pages.per_example, weak))
-    assert "The model itself misses much" in " ".join(told)
+    assert "With full attention the model itself has a mean score of 0.315" in " ".join(told)
+    nothing = pages.baselines.assign(score=0.0)
+    told = kv_page_words.sentences(pages_answer(pages.rows, pages.per_example, nothing))
+    assert "finds no answer at all" in " ".join(told)
 
 
 def test_a_better_configuration_is_said_with_its_interval(pages: PagesTables) -> None:
@@ -259,6 +263,16 @@ def test_a_far_rule_stands_as_a_number_at_the_border(experts: ExpertsTables) -> 
     drawing = expert_figures.changes(found)
     assert drawing is not None
     assert "◂ −2.40" in drawing._repr_html_()
+
+
+def test_a_model_that_does_not_depend_on_its_router_is_called_so(experts: ExpertsTables) -> None:
+    documents = experts.per_document.assign(quality=-experts.per_document["nll"])
+    found = experts_answer(experts.rows, documents, experts.baselines)
+    assert "which ones run hardly matters" not in " ".join(expert_words.sentences(found))
+    random = documents["rule"] == "random"
+    documents["quality"] = documents["quality"].mask(random, documents["quality"] + 2.35)
+    found = experts_answer(experts.rows, documents, experts.baselines)
+    assert "Random experts cost less than 0.1 nats" in " ".join(expert_words.sentences(found))
 
 
 def test_subjects_stand_only_where_accuracy_was_measured(experts: ExpertsTables) -> None:

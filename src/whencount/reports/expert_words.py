@@ -7,6 +7,9 @@ from whencount.reports.setting_words import difference, switches
 from whencount.setting_summaries.experts import LIKELIHOOD, ExpertsAnswer, RuleDifference
 from whencount.wording import joined, number, plural
 
+_LITTLE = 0.1
+"""Nats per token; a model that loses less by random experts does not depend on its router."""
+
 EMPTY = "This study of expert routing has no rows, so there is nothing to tell."
 
 
@@ -45,7 +48,7 @@ def _evaluation(found: ExpertsAnswer, evaluation: str) -> list[str]:
         where = f"{evaluation} ({native.model}, {native.active} active)"
         told.append(
             f"On {where}, native routing has {measure}. Change of quality against it (above 0 is"
-            f" better): {_comparisons(here)}. {_corrected(here)}"
+            f" better): {_comparisons(here)}.{_floor(here)} {_corrected(here)}"
         )
     told += [f"On {evaluation}: {_lower(switches(one, what))}" for one in found.effects[evaluation]]
     return told
@@ -55,6 +58,17 @@ def _comparisons(here: list[RuleDifference]) -> str:
     known = [one for one in here if one.rule in RULE_NAMES and one.rule != "native"]
     return joined([f"{rule_name(one.rule)} {difference(one.difference)}" for one in known]) or (
         "none was run"
+    )
+
+
+def _floor(here: list[RuleDifference]) -> str:
+    """A word where random experts cost so little that routing cannot matter."""
+    random = [one for one in here if one.rule == "random" and one.metric == LIKELIHOOD]
+    if not random or random[0].difference.mean < -_LITTLE:
+        return ""
+    return (
+        f" Random experts cost less than {_LITTLE:g} nats per token: which ones run hardly matters"
+        " to this model, and so little can be told from a correction of the choice."
     )
 
 

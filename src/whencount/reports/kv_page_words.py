@@ -20,6 +20,7 @@ def sentences(found: PagesAnswer) -> list[str]:
         return [EMPTY]
     return [
         _run(found),
+        *_weak(found),
         *[_selectors(found, budget) for budget in found.budgets],
         *[_best(one) for one in found.best],
         *[switches(one, "mean score") for one in found.effects],
@@ -38,6 +39,21 @@ def _run(found: PagesAnswer) -> str:
     )
 
 
+def _weak(found: PagesAnswer) -> list[str]:
+    full = found.level("full", found.budgets[0])
+    if full is None or full.score >= _EXPECTED:
+        return []
+    if full.score == 0:
+        return [
+            "With full attention the model finds no answer at all: nothing can be told of selectors"
+            " with it."
+        ]
+    return [
+        f"With full attention the model itself has a mean score of {number(full.score)}, so there"
+        " is less for a selector to keep, and differences are smaller than with a stronger model."
+    ]
+
+
 def _selectors(found: PagesAnswer, budget: int) -> str:
     levels = {
         name: level for name in SELECTOR_NAMES if (level := found.level(name, budget)) is not None
@@ -48,11 +64,6 @@ def _selectors(found: PagesAnswer, budget: int) -> str:
     if full is not None:
         text += f" of full attention is {number(full.score)}"
         text += f"; of the others: {listed}." if listed else "."
-        if full.score < _EXPECTED:
-            text += (
-                " The model itself misses much, so there is less for a selector to keep, and"
-                " differences are smaller than with a stronger model."
-            )
     else:
         text += f"s are: {listed}."
     if found.random[budget].units:

@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from whencount.reports.canvas import WIDTH
@@ -38,7 +39,7 @@ def reads(found: Selections | None, name: str = "pages_read") -> Drawing | None:
     axes = figure.subplots()
     _heat(figure, axes, found.share, "share of reads")
     axes.set_yticks(range(len(names)), names)
-    axes.set_xlabel("page of the context, in its order")
+    axes.set_xlabel("page, in the order of the text: context, question, answer")
     for page in found.answer:
         # Above the map, so that no mark hides what is below it.
         axes.plot(page, -1.1, "v", color=RED, ms=6, clip_on=False)
@@ -64,9 +65,9 @@ def reads(found: Selections | None, name: str = "pages_read") -> Drawing | None:
         "Pages read in one example",
         f"One example of {_escaped(found.task)} ({_escaped(found.model)}, {found.context:,} tokens)"
         f" at a budget of {found.budget:,} tokens. For each selector and page: of all decode steps,"
-        " of the recorded layers and heads, the share that read the page (bright is often). Full"
-        " attention reads all, at any budget; the last page, which is still being written, is"
-        f" always read.{marked}",
+        " of the recorded layers and heads, the share that read the page (bright is often, and the"
+        " scale is finer for small shares). Full attention reads all; every selector reads the page"
+        f" that is being written.{marked}",
         f"Heat map of {plural(len(names), 'selector')} by {plural(found.share.shape[1], 'page')}:"
         " how often each page was read in one example.",
     )
@@ -91,8 +92,8 @@ def answer_found(found: Selections | None, name: str = "answer_read") -> Drawing
         figure,
         "Who finds the answer",
         "The same example, by layer: of the decode steps and heads of a layer, the share that read"
-        f" at least one of the {plural(len(found.answer), 'page')} that hold the answer."
-        " A few heads that find it can be enough: what matters is whether any of them does.",
+        f" at least one page that holds the answer ({plural(len(found.answer), 'page')} in all). A"
+        " few heads that find it can be enough: what matters is whether any of them does.",
         f"Heat map of {plural(len(names), 'selector')} by {plural(len(found.layers), 'layer')}:"
         " how often the pages of the answer were read.",
     )
@@ -100,9 +101,14 @@ def answer_found(found: Selections | None, name: str = "answer_read") -> Drawing
 
 def _heat(figure: Figure, axes: Axes, values: np.ndarray, label: str) -> None:  # type: ignore[type-arg]
     image = axes.imshow(
-        values, cmap=COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest"
+        values,
+        cmap=COLOURS,
+        norm=PowerNorm(0.5, 0, 1),
+        aspect="auto",
+        interpolation="nearest",
     )
-    bar = figure.colorbar(image, ax=axes, fraction=0.03, pad=0.01, aspect=45)
+    width = 0.13 / float(figure.get_size_inches()[0])
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.015, 0, width, 1)))
     bar.set_label(label)
     bar.outline.set_visible(False)  # type: ignore[operator]
     axes.grid(visible=False)

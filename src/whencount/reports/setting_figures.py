@@ -42,7 +42,7 @@ def shapley(
     variants = variants_in_order(known["variant"])
     if not variants:
         return None
-    told = [key for key in keys if known[key].nunique() > 1] or [keys[0]]
+    told = [key for key in keys if known[key].nunique() > 1] or [keys[-1]]
     meant = ""
     if max(known.groupby("variant").size()) > ROWS_SHOWN:
         told = told[-2:]

@@ -141,7 +141,7 @@ def shares(found: Sequence[Effects], groups: str) -> Table | None:
     body = []
     for one in found:
         cells = [html.escape(variant_name(one.variant)), f"{one.rows:,}"]
-        cells += [signed(one.gain.mean), f"{one.gain.up:,} / {one.gain.down:,}"]
+        cells.append(signed(one.gain.mean))
         for share in one.shares:
             mean = signed(one.switches[share.switch].mean)
             if math.isnan(share.share):
@@ -152,7 +152,7 @@ def shares(found: Sequence[Effects], groups: str) -> Table | None:
             )
             cells.append(f"{mean} <small>{percent(share.share)}{spread}</small>")
         body.append(cells)
-    head = ["variant", "rows", "mean Q111 − Q000", "up / down"]
+    head = ["variant", "rows", "mean Q111 − Q000"]
     head += [f"φ {SWITCH_NAMES[switch]}" for switch in SWITCHES]
     fewest = min(one.groups for one in found)
     few = ", too few here to lean on them" if fewest < FEW_GROUPS else ""
