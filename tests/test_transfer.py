@@ -458,10 +458,13 @@ def test_parts_of_an_unfinished_outcome_count(tmp_path: Path) -> None:
     assert transfer.outcomes([tmp_path / "pages"]) == []
     (folder / "part0.npz").write_bytes(b"")
     assert transfer.outcomes([tmp_path / "pages"]) == [folder]
-    training = tmp_path / "experts" / ".model.partial"
-    training.mkdir(parents=True)
-    (training / "step100.npz").write_bytes(b"")
-    assert transfer.outcomes([tmp_path / "experts"]) == []
+    # The training of a model holds none; rows of a model that is called `model.` do.
+    training = tmp_path / "experts" / ".model.small.partial"
+    rows = tmp_path / "experts" / "rows" / ".model.a.8.parquet.partial"
+    for unfinished in (training, rows):
+        unfinished.mkdir(parents=True)
+        (unfinished / "part0.npz").write_bytes(b"")
+    assert transfer.outcomes([tmp_path / "experts"]) == [rows]
 
 
 def test_a_damaged_table_is_named_not_passed_over(tmp_path: Path) -> None:

@@ -180,7 +180,8 @@ def configured(study: Path) -> Path:
     """The working directory with a configuration of its own."""
     whole = yaml.safe_load((ROOT / "configs" / "test.yaml").read_text(encoding="utf-8"))
     default = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-    whole |= {"results": "results", "reports": "reports", "pages": default.get("pages")}
+    whole |= {"results": "results", "reports": "reports"}
+    whole |= {name: default[name] for name in ("pages", "experts")}
     whole["transfer"] = True
     (study / "config.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
     (study / "workflow").symlink_to(ROOT / "workflow")
@@ -244,14 +245,12 @@ def edges(dot: str) -> set[tuple[str, str]]:
     return {(names[a], names[b]) for a, b in re.findall(r"(\d+) -> (\d+)", dot)}
 
 
-@pytest.mark.skipif(
-    "pages" not in (ROOT / "config.yaml").read_text(encoding="utf-8"),
-    reason="the default configuration has no other setting",
-)
 def test_what_computes_outcomes_waits_for_the_freeze(configured: Path) -> None:
     found = edges(snakemake(configured, "transfer", "--rulegraph", "--forceall"))
     assert ("freeze", "transfer_test") in found
-    assert any(rule.startswith("pages_") for before, rule in found if before == "freeze")
+    waiting = {rule for before, rule in found if before == "freeze"}
+    outcomes = {"pages_evaluation", "expert_evaluation"}
+    assert waiting == outcomes | {"transfer_test", "transfer_report", "transfer"}
     alone = edges(
         snakemake(configured, "results/pages/rows.parquet", "--rulegraph", "--forceall",
                   "--config", "transfer=false")

@@ -195,9 +195,10 @@ def transfer_targets(wildcards):
             "the configuration tests no transfer (transfer: false); write transfer: true, or the"
             " mapping that docs/configuration.md explains"
         )
+    settings = {"pages": pages_targets, "experts": experts_targets}
     return [
         *FROZEN,
         *TRANSFER_TABLES,
-        *[f"{RESULTS}/{setting}/rows.parquet" for setting in TRANSFER["settings"]],
+        *[path for name in TRANSFER["settings"] for path in settings[name](wildcards)],
         f"{REPORTS}/transfer.html",
     ]

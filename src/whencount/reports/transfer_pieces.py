@@ -9,7 +9,7 @@ import pandas as pd
 
 from whencount.errors import InputError
 from whencount.reports.drawing import Table
-from whencount.reports.markup import folded, markup
+from whencount.reports.markup import folded, link, markup
 from whencount.reports.prediction_words import TARGET_NAMES
 from whencount.reports.transfer_words import (
     KIND_NAMES,
@@ -56,6 +56,16 @@ def answer(table: pd.DataFrame) -> Table:
         parts.append(f"<h3>{name}</h3>")
         parts += [f'<p class="answer">{html.escape(text)}</p>' for text in paragraphs]
     return Table("\n".join(parts))
+
+
+def links(table: pd.DataFrame) -> Table:
+    """Links to the pages of the settings that were tested."""
+    found = [
+        link(f"{setting}.html", f"The study of {SETTING_NAMES[setting]}")
+        for setting in dict.fromkeys(table["setting"])
+        if setting in SETTING_NAMES
+    ]
+    return Table(f"<p>{' · '.join(found)}</p>")
 
 
 def verdicts(table: pd.DataFrame) -> Table:

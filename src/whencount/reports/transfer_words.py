@@ -105,10 +105,13 @@ def _of_predictor(one: Answering) -> list[str]:
     text = f"{subject} transfer for "
     text += joined([_target(line) for _, line in holds.iterrows()]) if len(holds) else "no target"
     fails = asked[asked["verdict"] != HOLDS]
-    if len(fails):
-        listed = [f"{_target(line)} ({line['reason']})" for _, line in fails.iterrows()]
-        text += f"; not for {joined(listed)}"
+    if len(holds) and len(fails):
+        text += f", not for {joined([_target(line) for _, line in fails.iterrows()])}"
     said.append(text + ".")
+    said += [
+        f"For {joined([_target(line) for _, line in part.iterrows()])} {reason}."
+        for reason, part in fails.groupby("reason", sort=False)
+    ]
     silent = one.lines[one.lines["verdict"] == NOT_APPLICABLE]
     for _, line in silent.iterrows():
         said.append(f"{capital(_target(line))} cannot be asked for: {line['reason']}.")

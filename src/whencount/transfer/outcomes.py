@@ -19,8 +19,9 @@ _QUALITY = re.compile(r"q[01]{3}|gain|margin|collection_gain|(shapley|main_effec
 _RULES = frozenset({"selector", "rule", "configuration"})
 _SCORES = frozenset({"score", "nll", "quality", "accuracy", "prediction"})
 _PARTIAL = ".partial"
-PREPARATIONS = ("model", "train", "calibration", "text", "haystack", "preservation")
-"""Beginnings of the names of what holds no outcome, however unfinished it is."""
+PREPARATIONS = ("calibration.", "haystack.", "model.", "text.")
+"""Beginnings of the names of what a setting makes in its folder before any outcome."""
+_UNFINISHED_PREPARATIONS = tuple(f".{name}" for name in PREPARATIONS)
 
 
 def outcomes(folders: Iterable[str | Path]) -> list[Path]:
@@ -32,7 +33,12 @@ def outcomes(folders: Iterable[str | Path]) -> list[Path]:
     Raises:
         InputError: a folder cannot be read, or a table in it is damaged.
     """
-    found = [path for folder in folders for path in _below(Path(folder))]
+    found = [
+        path
+        for folder in map(Path, folders)
+        for path in _below(folder)
+        if not (path.parent == folder and path.name.startswith(_UNFINISHED_PREPARATIONS))
+    ]
     return sorted(set(found))
 
 
@@ -68,9 +74,8 @@ def _below(folder: Path) -> Iterator[Path]:
     for entry in entries:
         path = Path(entry.path)
         if entry.name.startswith("."):
-            name = entry.name[1:].removesuffix(_PARTIAL)
             unfinished = entry.name.endswith(_PARTIAL) and entry.is_dir(follow_symlinks=False)
-            if unfinished and not name.startswith(PREPARATIONS) and _holds_parts(path):
+            if unfinished and _holds_parts(path):
                 yield path
         elif entry.is_dir(follow_symlinks=False):
             yield from _below(path)
