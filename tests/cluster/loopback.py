@@ -78,10 +78,8 @@ def install() -> None:
     """Install what is missing of Debian's Slurm.
 
     Raises:
-        UnavailableError: there is no root, no apt, no network, or Slurm is in use here.
+        UnavailableError: there is no apt, no network, or Slurm is in use here.
     """
-    if os.geteuid() != 0:
-        raise UnavailableError("a loopback Slurm needs root")
     if SETTINGS.exists() and OURS not in SETTINGS.read_text():
         raise UnavailableError(
             f"this machine has a Slurm of its own ({SETTINGS}); it is left alone"
@@ -113,6 +111,9 @@ def loopback() -> Iterator[Loopback]:
     Raises:
         UnavailableError: this machine cannot run it.
     """
+    # Asked before the lock, which another user may not open.
+    if os.geteuid() != 0:
+        raise UnavailableError("a loopback Slurm needs root")
     with (Path(tempfile.gettempdir()) / "loopback-slurm.lock").open("w") as lock:
         # One at a time: its settings have one place.
         fcntl.flock(lock, fcntl.LOCK_EX)
