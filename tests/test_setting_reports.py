@@ -222,10 +222,12 @@ def test_long_tables_are_cut_and_say_so(pages: PagesTables) -> None:
     )
     assert drawing is not None
     assert "60 rows" in drawing.alternative
-    long = pages.per_example.assign(prediction="word " * 10_000)
+    long = pages.per_example.assign(prediction="\x1bword\x00 " * 10_000)
     told = kv_page_pieces.outputs(long, None)
     assert told is not None
     assert len(told.markup) < 20_000
+    assert "\N{REPLACEMENT CHARACTER}word" in told.markup
+    assert not {"\x1b", "\x00"} & set(told.markup)
 
 
 def test_many_models_and_contexts_have_a_bounded_number_of_figures(pages: PagesTables) -> None:

@@ -87,8 +87,12 @@ def variant_name(variant: str) -> str:
 
 
 def clipped(text: str, length: int = 200) -> str:
-    """Text on one line, cut where it is longer than a table can show."""
+    """Text on one line, cut where it is longer than a table can show.
+
+    A character that cannot be printed, as a decoder may well write, becomes the replacement mark.
+    """
     line = " ".join(str(text).split())
+    line = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
