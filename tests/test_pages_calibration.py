@@ -35,7 +35,9 @@ def test_mass_and_received_attention_are_those_of_the_native_attention(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Against the probabilities that transformers' eager code returns."""
-    monkeypatch.setattr("whencount.pages.calibration._CHUNK_BYTES", 4 * HEADS * CONTEXT * 5)
+    monkeypatch.setattr(
+        "whencount.pages.calibration.block_bytes", lambda _: 4 * HEADS * CONTEXT * 5
+    )
     model, ids = tiny_llama(), tokens(CONTEXT)
     prefix = prefill(model, ids, SETTINGS)
     found = calibrate(prefix, [64])

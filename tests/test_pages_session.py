@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -27,11 +28,14 @@ def every_rule(*budgets: int) -> tuple[Rule, ...]:
 
 
 def decode(
-    rules: tuple[Rule, ...], settings: PageSettings = SETTINGS, model: Any = None
+    rules: tuple[Rule, ...],
+    settings: PageSettings = SETTINGS,
+    model: Any = None,
+    device: str = "cpu",
 ) -> torch.Tensor:
     """Logits of STEPS given tokens, [steps, rows, vocabulary]."""
     model = tiny_llama() if model is None else model
-    prefix = prefill(model, tokens(CONTEXT), settings)
+    prefix = prefill(model, tokens(CONTEXT).to(device), settings)
     calibration = calibrate(prefix, sorted({rule.budget for rule in rules if rule.budget}))
     session = DecodingSession(model, prefix, calibration, rules, STEPS)
     return torch.stack([session.feed(token.expand(len(rules))) for token in tokens(STEPS, seed=1)])
@@ -181,6 +185,17 @@ def test_half_precision_runs_on_a_cpu_and_stays_near_single() -> None:
     covering = [row for row, rule in enumerate(rules) if rule.budget == 256]
     for row in [0, *covering]:
         np.testing.assert_allclose(half[:, row], native, atol=0.02)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_half_precision_on_a_gpu_equals_native_attention_where_a_budget_covers_all() -> None:
+    model = copy.deepcopy(tiny_llama(torch.float16)).cuda()
+    rules = every_rule(64, 256)
+    found = decode(rules, model=model, device="cuda")
+    ids = torch.cat((tokens(CONTEXT), tokens(STEPS, seed=1))).cuda()
+    native = native_logits(model, ids)[CONTEXT:].cpu()
+    for row in [0, *(row for row, rule in enumerate(rules) if rule.budget == 256)]:
+        np.testing.assert_allclose(found[:, row], native, atol=0.02)
 
 
 def test_a_context_shorter_than_a_budget_is_read_whole() -> None:

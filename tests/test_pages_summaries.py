@@ -105,7 +105,7 @@ def test_received_attention_is_the_column_sum_of_the_softmax(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Blocks of a few queries against one whole matrix in float64."""
-    monkeypatch.setattr("whencount.pages.prefill._CHUNK_BYTES", 4 * 4 * 41 * 5)
+    monkeypatch.setattr("whencount.pages.prefill.block_bytes", lambda _: 4 * 4 * 41 * 5)
     draws = torch.Generator().manual_seed(3)
     queries, keys = torch.randn(4, 41, 8, generator=draws), random_layer(41).keys
     found = attention_received(queries, keys, 0.5)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from whencount.pages.prefill import LayerPrefix, Prefix
+from whencount.pages.prefill import LayerPrefix, Prefix, block_bytes
 from whencount.pages.settings import PageSettings
 from whencount.pages.summaries import (
     non_negative,
@@ -16,9 +16,6 @@ from whencount.pages.summaries import (
     shared_bounds,
     shared_products,
 )
-
-_CHUNK_BYTES = 1 << 25
-"""Attention logits that are held at once."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ def _mass(
     pages = tokens // page_tokens
     keys = layer.keys.float()
     numbers = torch.arange(tokens, device=positions.device)
-    step = max(1, _CHUNK_BYTES // (4 * heads * tokens))
+    step = max(1, block_bytes(keys.device) // (4 * heads * tokens))
     parts = []
     for chunk, own in zip(
         torch.split(layer.queries, step), torch.split(positions, step), strict=True

@@ -12,9 +12,6 @@ from whencount.pages.attention import attach
 from whencount.pages.settings import PageSettings
 from whencount.pages.summaries import shared_products
 
-_CHUNK_BYTES = 1 << 26
-"""Attention logits that are held at once."""
-
 
 @dataclass(frozen=True)
 class LayerPrefix:
@@ -152,6 +149,14 @@ class _Recorder:
         )
 
 
+def block_bytes(device: torch.device) -> int:
+    """Attention logits that are held at once: as many as stay in a near cache of a CPU.
+
+    Elsewhere 64 MB, since every block costs a launch.
+    """
+    return 1 << 21 if device.type == "cpu" else 1 << 26
+
+
 def attention_received(queries: torch.Tensor, keys: torch.Tensor, scaling: float) -> torch.Tensor:
     """Causal attention that each token receives, summed over all queries (H2O's column sums).
 
@@ -168,7 +173,7 @@ def attention_received(queries: torch.Tensor, keys: torch.Tensor, scaling: float
     heads, tokens, _ = queries.shape
     keys = keys.float()
     total = torch.zeros(heads, tokens, device=keys.device)
-    step = max(1, _CHUNK_BYTES // (4 * heads * tokens))
+    step = max(1, block_bytes(keys.device) // (4 * heads * tokens))
     for start in range(0, tokens, step):
         stop = min(start + step, tokens)
         block = queries[:, start:stop].transpose(0, 1).float() * scaling
