@@ -66,7 +66,7 @@ def quality(tables: dict[str, pd.DataFrame], variant: str = "") -> pd.Series:
 
 
 def test_one_length_per_token_makes_six_of_eight_coincide(tables: dict[str, pd.DataFrame]) -> None:
-    row = tables["rows"].set_index("variant").loc["token"]
+    row: Any = tables["rows"].set_index("variant").loc["token"]
     assert row["q001"] == row["q010"] == row["q011"] == row["q000"]
     assert row["q101"] == row["q100"]
     assert row["shapley_length"] == (row["q111"] - row["q110"]) / 3
@@ -79,14 +79,14 @@ def test_all_off_is_native_routing(tables: dict[str, pd.DataFrame]) -> None:
         off = lines[(lines["rule"] == "000") & (lines["variant"] == variant)]["nll"].tolist()
         assert off == native
     # Saturation alone never reverses probabilities, whatever the length is.
-    expert = tables["rows"].set_index("variant").loc["expert"]
+    expert: Any = tables["rows"].set_index("variant").loc["expert"]
     assert expert["q010"] == expert["q000"]
 
 
 def test_quality_is_minus_the_mean_over_all_tokens(tables: dict[str, pd.DataFrame]) -> None:
     for (variant, rule), part in tables["per_document"].groupby(["variant", "rule"]):
         mean = (part["nll"] * part["tokens"]).sum() / part["tokens"].sum()
-        assert quality(tables, str(variant))[rule] == pytest.approx(-mean, rel=1e-12)
+        assert quality(tables, str(variant))[str(rule)] == pytest.approx(-mean, rel=1e-12)
     baselines = tables["baselines"]
     assert (baselines["low"] <= baselines["quality"]).all()
     assert (baselines["quality"] <= baselines["high"]).all()
@@ -224,7 +224,7 @@ def test_the_stages_lead_from_a_text_to_the_tables(tmp_path: Path) -> None:
             "b": 0.75,
         }
     )
-    job = ["--name", "toy", "--model", model, "--folder", trained, "--study", study,
+    job: list[str | Path] = ["--name", "toy", "--model", model, "--folder", trained, "--study", study,
            "--active", "2", *common, "--threads", "1"]  # fmt: skip
     calibrated = folder / "calibration.toy.2"
     stage("expert-calibration", *job, "--text", text, "--calibration", json.dumps(CALIBRATION),
