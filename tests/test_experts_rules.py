@@ -133,11 +133,14 @@ def test_a_length_per_token_never_changes_a_choice_without_idf(
 
 
 def test_balancing_adds_the_strength_times_the_missing_frequency() -> None:
-    for layer, (tokens, chosen) in routed_by(Balanced(calibration())).items():
+    rule = Balanced(calibration())
+    for layer, (tokens, chosen) in routed_by(rule).items():
         for row, found in zip(tokens.logits.numpy(), chosen.tolist(), strict=True):
             share = calibration().routed[layer] / calibration().tokens
             scores = softmax(row) + 0.1 * (ACTIVE / EXPERTS - share)
             assert found == oracle_choice(list(scores), row, ACTIVE)
+        # k / E raises all scores alike, so that only the scores show it.
+        assert rule.scores(tokens)[-1].numpy() == pytest.approx(scores, rel=1e-5)
 
 
 def test_preserved_experts_stay_wherever_the_router_chose_them() -> None:
