@@ -59,6 +59,8 @@ KINDS = {
     "rrf": "run",
     "external-run": "run",
     "pages": "pages",
+    "expert-training": "model",
+    "expert-calibration": "calibration",
     "freeze": "frozen",
     "transfer-report": "figures",
 }
