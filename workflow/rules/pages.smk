@@ -49,7 +49,7 @@ if PAGE_STUDY:
             length="[0-9]+",
         conda:
             "../../envs/transformers.yaml"
-        threads: 2
+        threads: 1
         resources:
             mem_mb=16000,
             runtime=720,

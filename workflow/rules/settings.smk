@@ -34,7 +34,13 @@ def pages_targets(wildcards):
         raise WorkflowError("pages: every task lacks its data\n" + "\n".join(told))
     return [
         *[f"{PAGE_RESULTS}/{kind}.parquet" for kind in (*PAGE_KINDS, "unavailable")],
-        f"{REPORTS}/pages.html",
+        # By name, so that a lost one is made again although what was made from it is there.
+        *[
+            f"{PAGE_RESULTS}/{kind}/{name}.parquet"
+            for kind in PAGE_KINDS
+            for name in PAGE_NAMES
+        ],
+        page_of("pages"),
     ]
 
 
