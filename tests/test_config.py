@@ -236,3 +236,40 @@ def test_every_source_of_a_collection_declares_its_keys() -> None:
     declared = rules["properties"]["collections"]["additionalProperties"]["properties"]["source"]
     assert set(declared["enum"]) == set(SOURCES)
     assert {source.replace("-", "_") for source in SOURCES} <= set(rules["$defs"])
+
+
+def test_the_word_on_the_command_line_turns_the_transfer_test_on_and_off(
+    valid: dict[str, Any],
+) -> None:
+    assert configuration.validate(valid | {"transfer": "false"}, SCHEMA)["transfer"] is False
+    on = configuration.validate(valid | {"transfer": "true"}, SCHEMA)
+    assert on["transfer"] == {
+        "settings": ["pages", "experts"],
+        "reference": "dense",
+        "sign_accuracy": 0.7,
+        "mae_ratio": 1.5,
+        "draws": 2000,
+    }
+    configuration.check_transfer(on)
+
+
+UNTESTABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "off": ({"transfer": False}, "no transfer is tested"),
+    "no setting": ({"pages": None, "experts": None}, "no setting to put predictors"),
+    "no such setting": ({"experts": None, "transfer": {"settings": ["experts"]}}, "has no experts"),
+    "no reference": ({"references": {"bm25": {}}}, "has no reference 'dense'"),
+    "one corpus": ({"statistics": {"collections": ["limit"]}}, "not limit alone"),
+}
+
+
+@pytest.mark.parametrize("name", UNTESTABLE)
+def test_a_study_that_cannot_test_transfer_is_told_so_when_it_is_asked_to(
+    valid: dict[str, Any], name: str
+) -> None:
+    changes, sentence = UNTESTABLE[name]
+    given = {key: value for key, value in (valid | changes).items() if value is not None}
+    if "transfer" not in changes:
+        given["transfer"] = True
+    checked = configuration.validate(given, SCHEMA)
+    with pytest.raises(InputError, match=sentence):
+        configuration.check_transfer(checked)

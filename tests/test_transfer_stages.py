@@ -205,7 +205,7 @@ def test_the_command_wants_a_configuration_that_tests_transfer(configured: Path)
     (configured / "config.yaml").write_text(text.replace("transfer: true", "transfer: false"))
     result = run("freeze")
     assert result.exit_code == 2
-    assert "tests no transfer" in result.output
+    assert "no transfer is tested" in result.output
 
 
 def test_the_page_shows_verdicts_and_what_was_frozen(tmp_path: Path) -> None:

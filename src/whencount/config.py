@@ -191,12 +191,9 @@ def _spell_out_transfer(config: dict[str, Any]) -> None:
     if transfer is True:
         config["transfer"] = transfer = {}
     if isinstance(transfer, dict):
-        transfer.setdefault("settings", [name for name in SETTINGS if config.get(name)])
-        if not transfer["settings"]:
-            raise InputError(
-                "configuration, transfer: there is no setting to put predictors to the test on; add"
-                f" {' or '.join(SETTINGS)}, or write transfer: false"
-            )
+        found = [name for name in SETTINGS if config.get(name)]
+        if found:
+            transfer.setdefault("settings", found)
 
 
 def _choose_shards(config: dict[str, Any]) -> None:
@@ -325,7 +322,6 @@ def _check_names(config: Mapping[str, Any]) -> None:
     for name in statistics.get("collections", []):
         _must_be(name, known["collections"], "statistics.collections", "collection")
     _check_reported(config)
-    _check_transfer(config)
     for name, options in config["collections"].items():
         corpus = options.get("corpus", name)
         _must_be(corpus, known["collections"], f"collections.{name}.corpus", "collection")
@@ -356,10 +352,25 @@ def _check_reported(config: Mapping[str, Any]) -> None:
         )
 
 
-def _check_transfer(config: Mapping[str, Any]) -> None:
+def check_transfer(config: Mapping[str, Any]) -> None:
+    """Whether a checked configuration can put predictors to the test on other settings.
+
+    Asked for once the test is: a study that has not come so far does not need it.
+
+    Raises:
+        InputError: it tests no transfer, or lacks a setting, the reference or a second corpus.
+    """
     transfer = config["transfer"]
     if not transfer:
-        return
+        raise InputError(
+            "configuration, transfer: it is false, so no transfer is tested; write transfer: true,"
+            " or the mapping that docs/configuration.md explains"
+        )
+    if not transfer.get("settings"):
+        raise InputError(
+            "configuration, transfer: there is no setting to put predictors to the test on; add"
+            f" {' or '.join(SETTINGS)}, or write transfer: false"
+        )
     for name in transfer["settings"]:
         if not config.get(name):
             raise InputError(

@@ -40,6 +40,7 @@ HYPOTHESES = [
 # Predictors are frozen before any corrected outcome of another setting is computed: what computes
 # such outcomes takes this as an input. Nothing is frozen where no transfer is tested.
 TRANSFER = STUDY["transfer"]
+TRANSFER_SETTINGS = TRANSFER.get("settings", []) if TRANSFER else []
 FROZEN = [f"{RESULTS}/transfer/frozen.json"] if TRANSFER else []
 TRANSFER_TABLES = [
     f"{RESULTS}/transfer.parquet",
@@ -190,15 +191,14 @@ def cells_of(wildcards):
 
 def transfer_targets(wildcards):
     """Everything of the transfer test; a configuration without one is told so."""
-    if not TRANSFER:
-        raise WorkflowError(
-            "the configuration tests no transfer (transfer: false); write transfer: true, or the"
-            " mapping that docs/configuration.md explains"
-        )
+    try:
+        configuration.check_transfer(STUDY)
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
     settings = {"pages": pages_targets, "experts": experts_targets}
     return [
         *FROZEN,
         *TRANSFER_TABLES,
-        *[path for name in TRANSFER["settings"] for path in settings[name](wildcards)],
+        *[path for name in TRANSFER_SETTINGS for path in settings[name](wildcards)],
         f"{REPORTS}/transfer.html",
     ]

@@ -23,7 +23,7 @@ if TRANSFER:
             code=code_of("freeze"),
             options=as_json(configuration.freeze_options(STUDY)),
             outcomes=as_json(
-                {setting: f"{RESULTS}/{setting}" for setting in TRANSFER["settings"]}
+                {setting: f"{RESULTS}/{setting}" for setting in TRANSFER_SETTINGS}
             ),
         message:
             "freezing predictors before the outcomes that they are asked for"
@@ -35,7 +35,7 @@ if TRANSFER:
         input:
             **{
                 setting: f"{RESULTS}/{setting}/rows.parquet"
-                for setting in TRANSFER["settings"]
+                for setting in TRANSFER_SETTINGS
             },
             frozen=FROZEN[0],
         output:
@@ -57,7 +57,7 @@ if TRANSFER:
             "asking frozen predictors for other settings"
         shell:
             "whencount stage transfer --frozen {input.frozen}"
-            + "".join(f" --{name} {{input.{name}}}" for name in TRANSFER["settings"])
+            + "".join(f" --{name} {{input.{name}}}" for name in TRANSFER_SETTINGS)
             + " --predictions {output.predictions} --out {output.table} 2>&1 | tee {log}"
 
     rule transfer_report:

@@ -32,16 +32,12 @@ def freeze(config: Path) -> None:
     """
     from whencount import transfer
     from whencount.cli.stages.transfer import freeze as stage
-    from whencount.config import freeze_options, load
+    from whencount.config import check_transfer, freeze_options, load
 
     if not _SCHEMA.is_file():
         raise InputError(f"{_SCHEMA} is not here; run this at the root of the repository")
     study = load(config, _SCHEMA)
-    if not study["transfer"]:
-        raise InputError(
-            f"{config} tests no transfer (transfer: false); write transfer: true, or the mapping"
-            " that docs/configuration.md explains"
-        )
+    check_transfer(study)
     results = Path(study["results"])
     out = results / "transfer" / "frozen.json"
     outcomes = {name: str(results / name) for name in study["transfer"]["settings"]}
