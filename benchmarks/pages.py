@@ -14,7 +14,7 @@ import torch
 from benchmarks.measure import by_turns
 from whencount.pages.calibration import LayerCalibration
 from whencount.pages.prefill import LayerPrefix
-from whencount.pages.reading import choose_pages, read_everything, read_pages
+from whencount.pages.reading import pages_to_read, read_everything, read_pages
 from whencount.pages.selectors import LayerView, order, selector_of
 from whencount.pages.settings import PageSettings, Rule
 from whencount.pages.storage import LayerPages
@@ -176,7 +176,7 @@ def _chooser(rules: list[Rule], count: int) -> Callable[[LayerView], torch.Tenso
 
     def choose(view: LayerView) -> torch.Tensor:
         own = view if len(rules) > 1 else _one(view)
-        return choose_pages(own, selector, count, by_group)
+        return pages_to_read(own, selector.choose(own, count), by_group)
 
     return choose
 

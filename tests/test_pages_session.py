@@ -213,6 +213,22 @@ def prefix_of(count: int = CONTEXT) -> Prefix:
     return prefill(tiny_llama(), tokens(count), SETTINGS)
 
 
+@pytest.mark.parametrize("sinks", [0, 2])
+def test_the_smallest_budget_reads_what_is_always_kept(sinks: int) -> None:
+    settings = replace(SETTINGS, sink_pages=sinks)
+    model, prefix = tiny_llama(), prefill(tiny_llama(), tokens(CONTEXT), settings)
+    budget = 16 * (1 + sinks)
+    rules = every_rule(budget)
+    calibration = calibrate(prefix, [budget])
+    assert not calibration.layers[0].entered[budget].any()
+    session = DecodingSession(model, prefix, calibration, rules, 3, range(len(rules)))
+    found = session.feed(torch.ones(len(rules), dtype=torch.int64))
+    assert len(session.selections) == (len(rules) - 1) * (LAYERS - SETTINGS.dense_layers)
+    for one in session.selections:
+        assert one.pages.tolist() == [[*range(sinks), CONTEXT // 16]] * 4
+    np.testing.assert_allclose(found[1:], found[1:2].expand_as(found[1:]), atol=1e-4)
+
+
 def test_a_budget_too_small_for_the_kept_pages_is_refused() -> None:
     with pytest.raises(InputError, match="budget of 15 tokens does not pay"):
         DecodingSession(tiny_llama(), prefix_of(), None, [Rule("quest", 15)], 4)

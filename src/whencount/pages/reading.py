@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from whencount.pages.kernels import attend_pages
-from whencount.pages.selectors.base import LayerView, Selector
+from whencount.pages.selectors.base import LayerView
 from whencount.pages.summaries import own_products, shared_products
 
 
@@ -24,32 +24,28 @@ def read_everything(view: LayerView) -> torch.Tensor:
     return found.to(view.queries.dtype)
 
 
-def choose_pages(
-    view: LayerView, selector: Selector, count: int, by_group: bool = False
-) -> torch.Tensor:
-    """Every page that rows read: sink pages, chosen ones, the current one, in this order.
+def pages_to_read(view: LayerView, chosen: torch.Tensor | None, by_group: bool) -> torch.Tensor:
+    """Every page that rows read: sink pages, chosen ones, the current one.
 
     Args:
-        view: the layer as the selector's rows see it.
-        selector: what chooses; it is not asked where every candidate is paid for.
-        count: pages to choose.
+        view: the layer; the pages of its rows.
+        chosen: [rows, units, n] int64, numbers of candidates; None where there are no more of
+            them than are paid for, so that no selector was asked.
         by_group: units are key-value heads; else query heads.
 
     Returns:
-        [rows, units, pages] int64, rising.
+        [rows, units, pages] int64, rising, so that equal choices are summed alike to the last bit.
     """
     device, complete = view.queries.device, view.pages.complete
-    sinks = min(view.settings.sink_pages, complete)
     shape = (len(view.slots), view.pages.heads if by_group else view.queries.shape[1], -1)
-    if view.candidates <= count:
+    if chosen is None:
         return torch.arange(complete + 1, device=device).expand(shape)
-    kept = torch.arange(sinks + 1, device=device)
-    kept[sinks] = complete
-    parts = [kept[:sinks].expand(shape), kept[sinks:].expand(shape)]
-    if count:
-        # In order, so that equal choices are summed alike to the last bit.
-        parts.insert(1, selector.choose(view, count).sort(dim=-1).values + sinks)
-    return torch.cat(parts, dim=-1)
+    sinks = view.settings.sink_pages
+    pages = [(chosen + sinks).sort(dim=-1).values]
+    if sinks:
+        pages.insert(0, torch.arange(sinks, device=device).expand(shape))
+    pages.append(torch.full((1,), complete, device=device).expand(shape))
+    return torch.cat(pages, dim=-1)
 
 
 def read_pages(view: LayerView, chosen: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ from whencount.errors import InputError
 from whencount.pages.attention import attach
 from whencount.pages.calibration import Calibration
 from whencount.pages.prefill import Prefix
-from whencount.pages.reading import choose_pages, read_everything, read_pages
+from whencount.pages.reading import pages_to_read, read_everything, read_pages
 from whencount.pages.selectors import LayerView, Selector, order, selector_of
 from whencount.pages.settings import Rule
 from whencount.pages.storage import LayerPages
@@ -230,16 +230,22 @@ class DecodingSession:
         for batch in batches:
             if batch.selector is None:
                 return read_everything(rows)
-            part = view.rows(batch.start, batch.stop)
-            chosen.append(choose_pages(part, batch.selector, batch.count, batch.by_group))
-            self._watch(batch, chosen[-1], view)
-        return read_pages(rows, torch.cat(chosen))
+            if view.candidates > batch.count > 0:
+                part = view.rows(batch.start, batch.stop)
+                chosen.append(batch.selector.choose(part, batch.count))
+        if not chosen and view.candidates > batches[0].count:
+            units = view.pages.heads if batches[0].by_group else view.queries.shape[1]
+            chosen.append(rows.slots.new_empty(len(rows.slots), units, 0))
+        pages = pages_to_read(rows, torch.cat(chosen) if chosen else None, batches[0].by_group)
+        if self._watched:
+            self._watch(batches[0].start, pages, view)
+        return read_pages(rows, pages)
 
-    def _watch(self, batch: _Batch, pages: torch.Tensor, view: LayerView) -> None:
+    def _watch(self, start: int, pages: torch.Tensor, view: LayerView) -> None:
+        """Keep what watched rows read; `pages` are those of rows from the place `start` on."""
         heads = view.queries.shape[1]
-        for place in range(batch.start, batch.stop):
+        for place, own in enumerate(pages, start):
             if self._rows[place] in self._watched:
-                own = pages[place - batch.start]
                 self.selections.append(
                     Selection(
                         row=self._rows[place],
