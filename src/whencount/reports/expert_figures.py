@@ -19,7 +19,7 @@ from whencount.setting_summaries.experts import LIKELIHOOD, ExpertsAnswer, RuleD
 from whencount.setting_summaries.routing import Shift
 from whencount.wording import plural, signed
 
-PANELS_SHOWN = 9
+PANELS_SHOWN = 15
 _CURVES_SHOWN = 4
 _FAR = 3.0
 """A change this many times the largest of a corrected configuration stands as a number."""
@@ -197,19 +197,22 @@ def _layer_style(place: int, count: int) -> tuple[str, str]:
 @mpl.rc_context(SETTINGS)
 def shifts(found: Sequence[Shift], name: str = "shifts") -> Drawing | None:
     """Native frequency against the share routed under a rule, a panel per rule."""
-    shown = [one for one in found if not one.same][:PANELS_SHOWN]
+    groups = _alike([one for one in found if not one.same])
+    shown = [group[0] for group in groups[:PANELS_SHOWN]]
     if not shown:
         return None
     figure, panels = panels_of(len(shown), 2.5, columns=3)
     top = max(float(max(one.native.max(), one.share.max())) for one in shown)
     several = len({(one.model, one.active) for one in shown}) > 1
-    for panel, one in zip(panels, shown, strict=True):
+    for panel, group in zip(panels, groups, strict=False):
+        one = group[0]
         up = one.share >= one.native
         panel.plot([0, top], [0, top], color=INK, lw=0.8)
         panel.plot(one.native[up], one.share[up], "^", color=BLUE, ms=4, alpha=0.75, mew=0)
         panel.plot(one.native[~up], one.share[~up], "v", color=RED, ms=4, alpha=0.75, mew=0)
         where = f", {clipped(one.model, 14)}, {one.active}" if several else ""
-        panel.set_title(f"{rule_name(one.rule, one.variant)}{where}")
+        names = ", ".join(rule_name(each.rule, each.variant) for each in group)
+        panel.set_title(clipped(f"{names}{where}", 44))
         panel.set_xlabel("native share of tokens")
     panels[0].set_ylabel("share under the rule")
     legend(
@@ -218,7 +221,7 @@ def shifts(found: Sequence[Shift], name: str = "shifts") -> Drawing | None:
     )
     same = [rule_name(one.rule, one.variant) for one in found if one.same]
     equal = f" No expert enters or leaves under {', '.join(same)}." if same else ""
-    left = sum(not one.same for one in found) - len(shown)
+    left = len(groups) - len(shown)
     more = f" {plural(left, 'further rule')} in the table alone." if left else ""
     return Drawing(
         name,
@@ -226,7 +229,7 @@ def shifts(found: Sequence[Shift], name: str = "shifts") -> Drawing | None:
         "Which experts enter and leave",
         "A mark per expert and layer: the share of tokens that native routing sends to it, and the"
         " share that it gets under a rule. On the line nothing changes; above it the expert enters"
-        f" more often, below it leaves.{equal}{more}",
+        f" more often, below it leaves. Rules that route alike share a panel.{equal}{more}",
         f"Scatter plots of the share of tokens per expert under {plural(len(shown), 'rule')}"
         " against native routing.",
     )
@@ -255,6 +258,16 @@ def training(table: pd.DataFrame | None, name: str = "training") -> Drawing | No
         " the end belongs to a model that more time would make better.",
         "Line plot of training and validation loss against the step.",
     )
+
+
+def _alike(found: Sequence[Shift]) -> list[list[Shift]]:
+    """Rules of one model that route every token to the same experts, together."""
+    groups: dict[tuple[object, ...], list[Shift]] = {}
+    for one in found:
+        parts = (one.share, one.entered, one.left)
+        key = (one.model, one.active, *(part.tobytes() for part in parts))
+        groups.setdefault(key, []).append(one)
+    return list(groups.values())
 
 
 def curves_by_model(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -12,7 +12,7 @@ import pandas as pd
 from whencount.reports import setting_pieces
 from whencount.reports.drawing import Table
 from whencount.reports.expert_figures import curves_by_model
-from whencount.reports.expert_words import sentences
+from whencount.reports.expert_words import DIGITS, sentences
 from whencount.reports.markup import folded, markup
 from whencount.reports.setting_pieces import bounded, paragraphs, switch_tiles, tile, tiles
 from whencount.reports.setting_style import RULE_NAMES, clipped, rule_name
@@ -55,9 +55,9 @@ def answer(found: ExpertsAnswer) -> Table:
         for rule in ("random", "dense"):
             for one in found.of(evaluation, rule)[:1]:
                 label = f"change of quality: {RULE_NAMES[rule]}"
-                parts.append(tile(signed(one.difference.mean), label, clipped(evaluation, 40)))
+                parts.append(tile(signed(one.difference.mean, 3), label, clipped(evaluation, 40)))
         for effects in found.effects.get(evaluation, ())[:1]:
-            parts += switch_tiles(effects) if evaluation == found.evaluations[0] else []
+            parts += switch_tiles(effects, DIGITS) if evaluation == found.evaluations[0] else []
     return Table(f"{tiles(parts)}\n{paragraphs(sentences(found))}")
 
 
@@ -94,12 +94,10 @@ def qualities(found: ExpertsAnswer) -> Table | None:
 
 def shares(found: ExpertsAnswer) -> Table | None:
     """Shares of the summed change per evaluation, variant and switch."""
-    parts = []
-    for evaluation, effects in found.effects.items():
-        table = setting_pieces.shares(effects, "models")
-        if table is not None:
-            parts.append(f"<h3>{html.escape(clipped(evaluation, 60))}</h3>\n{table.markup}")
-    return Table("\n".join(parts)) if parts else None
+    every = [(name, one) for name, effects in found.effects.items() for one in effects]
+    return setting_pieces.shares(
+        [one for _, one in every], "models", [name for name, _ in every], DIGITS
+    )
 
 
 def subjects(per_document: pd.DataFrame, found: ExpertsAnswer) -> Table | None:

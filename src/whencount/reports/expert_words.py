@@ -7,6 +7,9 @@ from whencount.reports.setting_words import difference, switches
 from whencount.setting_summaries.experts import LIKELIHOOD, ExpertsAnswer, RuleDifference
 from whencount.wording import joined, number, plural
 
+DIGITS = 4
+"""Of changes: those of a likelihood are small."""
+
 _LITTLE = 0.1
 """Nats per token; a model that loses less by random experts does not depend on its router."""
 
@@ -50,15 +53,18 @@ def _evaluation(found: ExpertsAnswer, evaluation: str) -> list[str]:
             f"On {where}, native routing has {measure}. Change of quality against it (above 0 is"
             f" better): {_comparisons(here)}.{_floor(here)} {_corrected(here)}"
         )
-    told += [f"On {evaluation}: {_lower(switches(one, what))}" for one in found.effects[evaluation]]
+    told += [
+        f"On {evaluation}: {_lower(switches(one, what, DIGITS))}"
+        for one in found.effects[evaluation]
+    ]
     return told
 
 
 def _comparisons(here: list[RuleDifference]) -> str:
     known = [one for one in here if one.rule in RULE_NAMES and one.rule != "native"]
-    return joined([f"{rule_name(one.rule)} {difference(one.difference)}" for one in known]) or (
-        "none was run"
-    )
+    return joined(
+        [f"{rule_name(one.rule)} {difference(one.difference, DIGITS)}" for one in known]
+    ) or ("none was run")
 
 
 def _floor(here: list[RuleDifference]) -> str:
@@ -85,7 +91,8 @@ def _corrected(here: list[RuleDifference]) -> str:
     )
     best = max(corrected, key=lambda one: one.difference.mean)
     if best.difference.mean > 0:
-        text += f" The best is {rule_name(best.rule, best.variant)}: {difference(best.difference)}."
+        told = difference(best.difference, DIGITS)
+        text += f" The best is {rule_name(best.rule, best.variant)}: {told}."
     return text
 
 

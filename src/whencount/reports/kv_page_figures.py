@@ -58,7 +58,7 @@ def accuracy(baselines: pd.DataFrame) -> Iterator[Drawing]:
 
 @mpl.rc_context(SETTINGS)
 def _against_budget(lines: pd.DataFrame, name: str, where: str) -> Drawing:
-    tasks = sorted({str(task) for task in lines["task"]})
+    tasks = list(dict.fromkeys(lines["task"].astype(str)))
     others = lines[lines["selector"] != "full"]
     budgets = sorted({int(one) for one in others["budget"]})
     figure, panels = panels_of(len(tasks), 2.2, share_x=True)
@@ -128,7 +128,7 @@ def _handle(selector: str, variant: str) -> Line2D:
 
 @mpl.rc_context(SETTINGS)
 def _configurations(lines: pd.DataFrame, name: str, where: str) -> Drawing:
-    tasks = sorted({str(task) for task in lines["task"]})
+    tasks = list(dict.fromkeys(lines["task"].astype(str)))
     selectors = [one for one in selectors_in_order(lines) if one[0] != "full"]
     places = {one: number for number, one in enumerate(selectors)}
     budgets = sorted({int(one) for one in lines.loc[lines["selector"] != "full", "budget"]})

@@ -86,7 +86,9 @@ def unavailable(tables: PagesTables) -> Table:
 def scores(baselines: pd.DataFrame) -> Table | None:
     """The score of every selector on every task, with its interval, a folded table per task."""
     parts = []
-    for (model, context, task), lines in baselines.groupby(["model", "context", "task"], sort=True):
+    for (model, context, task), lines in baselines.groupby(
+        ["model", "context", "task"], sort=False
+    ):
         budgets = sorted({int(one) for one in lines.loc[lines["selector"] != "full", "budget"]})
         body = []
         for selector, variant in selectors_in_order(lines):

@@ -129,21 +129,26 @@ def identities(found: Sequence[Identity], why: Mapping[str, str]) -> Table:
     return Table(f"{text}\n<ul>{reasons}</ul>\n{table}")
 
 
-def shares(found: Sequence[Effects], groups: str) -> Table | None:
+def shares(
+    found: Sequence[Effects], groups: str, of: Sequence[str] = (), digits: int = 3
+) -> Table | None:
     """Shares of the summed change per variant and switch, with intervals.
 
     Args:
         found: one per variant.
         groups: what the intervals resample, plural and plain: `tasks` say.
+        of: what each is of, plain: an evaluation say; one name where left out.
+        digits: of changes.
     """
     if not found:
         return None
     body = []
-    for one in found:
-        cells = [html.escape(variant_name(one.variant)), f"{one.rows:,}"]
-        cells.append(signed(one.gain.mean))
+    for place, one in enumerate(found):
+        cells = [html.escape(clipped(of[place], 60))] if of else []
+        cells += [html.escape(variant_name(one.variant)), f"{one.rows:,}"]
+        cells.append(signed(one.gain.mean, digits))
         for share in one.shares:
-            mean = signed(one.switches[share.switch].mean)
+            mean = signed(one.switches[share.switch].mean, digits)
             if math.isnan(share.share):
                 cells.append(f"{mean} <small>no share</small>")
                 continue
@@ -152,7 +157,7 @@ def shares(found: Sequence[Effects], groups: str) -> Table | None:
             )
             cells.append(f"{mean} <small>{percent(share.share)}{spread}</small>")
         body.append(cells)
-    head = ["variant", "rows", "mean Q111 − Q000"]
+    head = [*(["of"] if of else []), "variant", "rows", "mean Q111 − Q000"]
     head += [f"φ {SWITCH_NAMES[switch]}" for switch in SWITCHES]
     fewest = min(one.groups for one in found)
     few = ", too few here to lean on them" if fewest < FEW_GROUPS else ""
@@ -161,7 +166,7 @@ def shares(found: Sequence[Effects], groups: str) -> Table | None:
         "<p>The mean Shapley value of each switch, and its share of the summed change; a negative"
         f" change is a loss, and shares are of it.{interval}</p>"
     )
-    return Table(f"{said}\n{markup(head, body)}")
+    return Table(f"{said}\n{bounded(head, body, 2 if of else 1, 'rows.parquet')}")
 
 
 def qualities(rows: pd.DataFrame, keys: Sequence[str], file: str, digits: int = 3) -> Table | None:
@@ -242,14 +247,14 @@ def making(settings: Mapping[str, Any], tables: Mapping[str, pd.DataFrame | None
     return Table(f'<dl class="facts">{pairs}</dl>')
 
 
-def switch_tiles(found: Effects) -> list[str]:
+def switch_tiles(found: Effects, digits: int = 3) -> list[str]:
     """A tile per switch: its mean Shapley value, and its share."""
     parts = []
     for share in found.shares:
         detail = "" if math.isnan(share.share) else f"{percent(share.share)} of the summed change"
         parts.append(
             tile(
-                signed(found.switches[share.switch].mean),
+                signed(found.switches[share.switch].mean, digits),
                 f"φ {SWITCH_NAMES[share.switch]}, {variant_name(found.variant)}",
                 detail,
                 SWITCH_COLOURS[share.switch],

@@ -30,22 +30,23 @@ def difference(found: Difference, digits: int = 3) -> str:
     )
 
 
-def switches(found: Effects, what: str) -> str:
+def switches(found: Effects, what: str, digits: int = 3) -> str:
     """What the full correction changes in a variant, and which switch carries it.
 
     Args:
         found: of one variant.
         what: what is measured, `mean score` say.
+        digits: of its changes.
     """
     gain = found.gain
     verb = "raises" if gain.mean > 0 else "lowers" if gain.mean < 0 else "does not change"
     text = (
         f"{capital(variant_name(found.variant))}: the full correction (111) {verb} the {what} of"
-        f" all-off (000) ({signed(gain.mean)} on average; up in {gain.up:,}, down in {gain.down:,},"
-        f" the same in {gain.same:,} of {plural(found.rows, 'row')})."
+        f" all-off (000) ({signed(gain.mean, digits)} on average; up in {gain.up:,}, down in"
+        f" {gain.down:,}, the same in {gain.same:,} of {plural(found.rows, 'row')})."
     )
     parts = [
-        f"{SWITCH_NAMES[switch]} {signed(signs.mean)}"
+        f"{SWITCH_NAMES[switch]} {signed(signs.mean, digits)}"
         for switch, signs in sorted(found.switches.items(), key=lambda one: -abs(one[1].mean))
     ]
     text += f" Mean Shapley values: {joined(parts)}."

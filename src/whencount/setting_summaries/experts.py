@@ -92,7 +92,7 @@ def experts_answer(
     units = _with_rule(per_document)
     found: list[RuleDifference] = []
     keys = ["model", "evaluation", "active"]
-    for (model, evaluation, active), lines in baselines.groupby(keys, sort=True):
+    for (model, evaluation, active), lines in baselines.groupby(keys, sort=False):
         here = units[(units["model"] == model) & (units["evaluation"] == evaluation)]
         # A rule that chooses no number of experts, the dense mixture say, may have none.
         here = here[here["active"].isna() | (here["active"] == active)]
@@ -124,7 +124,7 @@ def experts_answer(
             )
     return ExpertsAnswer(
         models=tuple(sorted({str(one) for one in baselines["model"]})),
-        evaluations=tuple(sorted(metrics)),
+        evaluations=tuple(metrics),
         actives=tuple(sorted({int(one) for one in rows["active"]})),
         variants=tuple(variants_in_order(rows["variant"])),
         rows=len(rows),
@@ -132,7 +132,7 @@ def experts_answer(
         differences=tuple(found),
         effects={
             str(name): tuple(effects(lines, "model"))
-            for name, lines in rows.groupby("evaluation", sort=True)
+            for name, lines in rows.groupby("evaluation", sort=False)
         },
         identities=(
             *identities(rows),
@@ -148,8 +148,11 @@ def experts_answer(
 
 
 def metrics_of(baselines: pd.DataFrame) -> dict[str, str]:
-    """What each evaluation measures: minus an NLL is below 0, an accuracy is not."""
-    lowest = baselines.groupby("evaluation", sort=True)["quality"].min()
+    """What each evaluation measures, in the order of the table, by the sign of its qualities.
+
+    Minus an NLL is below 0, an accuracy is not.
+    """
+    lowest = baselines.groupby("evaluation", sort=False)["quality"].min()
     return {
         str(name): LIKELIHOOD if float(value) < 0 or math.isnan(float(value)) else ACCURACY
         for name, value in lowest.items()

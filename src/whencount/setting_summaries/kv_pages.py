@@ -115,7 +115,7 @@ def pages_answer(
     named = with_rule(per_example)
     return PagesAnswer(
         models=tuple(sorted({str(one) for one in rows["model"]})),
-        tasks=tuple(sorted({str(one) for one in rows["task"]})),
+        tasks=tuple(dict.fromkeys(rows["task"].astype(str))),
         contexts=tuple(sorted({int(one) for one in rows["context"]})),
         budgets=tuple(budgets),
         variants=tuple(variants_in_order(rows["variant"])),
