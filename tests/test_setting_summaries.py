@@ -270,6 +270,7 @@ def test_shifts_say_which_experts_gain_and_lose() -> None:
     (found,) = shifts(table)
     assert (found.gained, found.lost, found.same) == (1, 1, False)
     assert found.moved == pytest.approx(0.15)
+    assert shifts(table.assign(rule="dense", share=1.0)) == []
     (same,) = shifts(table.assign(share=table["frequency"], entered=0.0, left=0.0))
     assert same.same
     assert same.moved == 0

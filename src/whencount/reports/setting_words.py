@@ -42,9 +42,14 @@ def switches(found: Effects, what: str, digits: int = 3) -> str:
     verb = "raises" if gain.mean > 0 else "lowers" if gain.mean < 0 else "does not change"
     text = (
         f"{capital(variant_name(found.variant))}: the full correction (111) {verb} the {what} of"
-        f" all-off (000) ({signed(gain.mean, digits)} on average; up in {gain.up:,}, down in"
-        f" {gain.down:,}, the same in {gain.same:,} of {plural(found.rows, 'row')})."
+        f" all-off (000) ({signed(gain.mean, digits)}"
     )
+    if found.rows > 1:
+        text += (
+            f" on average; up in {gain.up:,}, down in {gain.down:,}, the same in {gain.same:,} of"
+            f" {plural(found.rows, 'row')}"
+        )
+    text += ")."
     parts = [
         f"{SWITCH_NAMES[switch]} {signed(signs.mean, digits)}"
         for switch, signs in sorted(found.switches.items(), key=lambda one: -abs(one[1].mean))

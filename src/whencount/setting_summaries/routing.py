@@ -56,10 +56,13 @@ class Shift:
 
 
 _NOTICED, _ROUNDING = 0.1, 1e-12
+_NO_CHOICE = ("native", "dense")
 
 
 def shifts(routing: pd.DataFrame) -> list[Shift]:
-    """Every rule of routing.parquet but native routing itself, in the order of the report.
+    """Every rule of routing.parquet that chooses experts, in the order of the report.
+
+    Native routing itself is left out, and the dense mixture, which uses all experts.
 
     Args:
         routing: with columns model, layer, expert, frequency (native share of tokens), rule,
@@ -68,7 +71,7 @@ def shifts(routing: pd.DataFrame) -> list[Shift]:
     found = []
     table = routing if "active" in routing.columns else routing.assign(active=0)
     for (model, active), part in table.groupby(["model", "active"], sort=True):
-        ruled = part[part["rule"].fillna("") != "native"]
+        ruled = part[~part["rule"].fillna("").isin(_NO_CHOICE)]
         distinct = in_order_of_rules(ruled[["rule", "variant"]].drop_duplicates())
         for rule, variant in distinct.itertuples(index=False, name=None):
             lines = ruled[(ruled["rule"] == rule) & (ruled["variant"] == variant)]
