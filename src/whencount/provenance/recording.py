@@ -59,6 +59,7 @@ KINDS = {
     "rrf": "run",
     "external-run": "run",
     "pages": "pages",
+    "kv-haystack": "passages",
     "expert-training": "model",
     "expert-calibration": "calibration",
     "freeze": "frozen",
