@@ -72,7 +72,9 @@ def test_every_package_whose_text_is_read_is_in_the_environment_that_reads_it() 
     read = {*api_docs.PACKAGES, *fit_text.PACKAGES, wiki_sections.PACKAGE}
     for path in [ROOT / "config.yaml", *(ROOT / "configs").glob("*.yaml")]:
         study = yaml.safe_load(path.read_text())
-        for source in [study.get("fit", {}).get("text", {}), *study["collections"].values()]:
+        sources = [study.get("fit", {}).get("text", {}), *study.get("collections", {}).values()]
+        sources.append(study.get("pages", {}).get("haystack", {}))
+        for source in sources:
             read.update(source.get("packages", ()))
     environment = yaml.safe_load((ROOT / "envs" / "collections.yaml").read_text())
     (wheels,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
