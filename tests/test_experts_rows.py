@@ -121,7 +121,7 @@ def test_a_killed_job_goes_on_with_the_rules_that_are_left(
     class Dying:
         left = 6
 
-        def measure(self, model: LanguageModel) -> pd.DataFrame:
+        def measure(self, model: LanguageModel, description: str = "") -> pd.DataFrame:
             if not self.left:
                 raise KeyboardInterrupt
             self.left -= 1

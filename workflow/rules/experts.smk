@@ -176,7 +176,7 @@ if EXPERT_STUDY:
             code=code_of("expert-collect"),
             jobs=as_json(EXPERT_JOBS),
             trained=as_json(TRAINED),
-            parts=EXPERT_RESULTS,
+            parts=lambda wildcards, output: Path(output.rows).parent.as_posix(),
         message:
             "gathering the tables of expert routing"
         shell:

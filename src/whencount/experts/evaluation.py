@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,8 +27,12 @@ SOURCES = ("text", "wikitext", "mmlu", "task")
 class Evaluation(Protocol):
     """Measures a model under whichever rule is in charge of its routers."""
 
-    def measure(self, model: LanguageModel) -> pd.DataFrame:
+    def measure(self, model: LanguageModel, description: str = "measure") -> pd.DataFrame:
         """A line per document or question.
+
+        Args:
+            model: under whichever rule.
+            description: what is being done, for a person.
 
         Returns:
             Columns document, subject, tokens, nll (nats per token), accuracy, words, bytes; as
@@ -73,7 +78,7 @@ class Likelihood:
     context: int | None = None
     tokens_per_pass: int = 4096
 
-    def measure(self, model: LanguageModel) -> pd.DataFrame:
+    def measure(self, model: LanguageModel, description: str = "measure") -> pd.DataFrame:
         """See `Evaluation`."""
         import pandas as pd
 
@@ -84,6 +89,7 @@ class Likelihood:
             prefix_of(model),
             context_of(model, self.context),
             self.tokens_per_pass,
+            description,
         )
         counts = [len(ids) for ids, _ in kept]
         return pd.DataFrame(
@@ -119,8 +125,9 @@ class Questions:
     context: int | None = None
     batch: int = 8
 
-    def measure(self, model: LanguageModel) -> pd.DataFrame:
+    def measure(self, model: LanguageModel, description: str = "measure") -> pd.DataFrame:
         """See `Evaluation`."""
+        print(description, file=sys.stderr, flush=True)
         return self.tasks.measure(model, context_of(model, self.context), self.batch)
 
 

@@ -162,7 +162,7 @@ def _measured(
     model: LanguageModel, evaluation: Evaluation, one: NamedRule, study: RoutingStudy
 ) -> pd.DataFrame:
     with routed(model.model, one.rule, study.active):
-        return evaluation.measure(model)
+        return evaluation.measure(model, f"measure {one.name} {one.variant}".strip())
 
 
 def _row(
