@@ -154,12 +154,13 @@ def kv_collect(
     """Gather the tables of all jobs; list the tasks that could not be run."""
     import pandas as pd
 
-    from whencount.pages.collecting import collect
+    from whencount.pages.collecting import COMPLETE, collect
     from whencount.tables import read_table
 
     wanted = [(str(model), str(task), int(context)) for model, task, context in jobs]
     for kind, path in tables.items():
-        write_table(collect([read_table(one) for one in _tables(parts, kind, jobs)], wanted), path)
+        frames = [read_table(one) for one in _tables(parts, kind, jobs)]
+        write_table(collect(frames, wanted, complete=kind in COMPLETE), path)
     for task, reason, remedy in without:
         click.echo(f"{task} was not run: {reason}; {remedy}", err=True)
     columns = ["task", "reason", "remedy"]
