@@ -224,8 +224,8 @@ def test_the_stages_lead_from_a_text_to_the_tables(tmp_path: Path) -> None:
             "b": 0.75,
         }
     )
-    job: list[str | Path] = ["--name", "toy", "--model", model, "--folder", trained, "--study", study,
-           "--active", "2", *common, "--threads", "1"]  # fmt: skip
+    job: list[str | Path] = ["--name", "toy", "--model", model, "--folder", trained,
+           "--study", study, "--active", "2", *common, "--threads", "1"]  # fmt: skip
     calibrated = folder / "calibration.toy.2"
     stage("expert-calibration", *job, "--text", text, "--calibration", json.dumps(CALIBRATION),
           "--out", calibrated)  # fmt: skip
