@@ -198,7 +198,11 @@ def test_a_better_configuration_is_said_with_its_interval(pages: PagesTables) ->
     best = [one for one in found.best if one.variant == "group"]
     assert {one.configuration for one in best} == {"101"}
     said = " ".join(kv_page_words.sentences(found))
-    assert "the best is 101 with 1.000" in said
+    assert "The best is 101 with 1.000" in said
+    few = outputs[outputs["example"].isin(["0", "1", "2"])]
+    said = " ".join(kv_page_words.sentences(pages_answer(pages.rows, few, rows)))
+    assert "too few examples to tell any of them from it" in said
+    assert "chance" not in said
 
 
 def test_a_broken_identity_is_shouted(pages: PagesTables) -> None:

@@ -29,11 +29,11 @@ def sentences(found: PagesAnswer) -> list[str]:
 
 def _run(found: PagesAnswer) -> str:
     low, high = found.examples
-    each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    each = plural(low, "example") if low == high else f"{low:,} to {high:,} examples"
     contexts = joined([f"{one:,}" for one in found.contexts])
     return (
         f"{plural(len(found.tasks), 'task')} of RULER at contexts of {contexts} tokens, with"
-        f" {each} examples each, answered by {joined(found.models)}. The context is read with full"
+        f" {each} each, answered by {joined(found.models)}. The context is read with full"
         " attention; the question and the answer may then read only the pages that a selector picks"
         f" (budgets: {joined([f'{one:,}' for one in found.budgets])} tokens)."
     )
@@ -74,23 +74,27 @@ def _selectors(found: PagesAnswer, budget: int) -> str:
 
 
 def _best(one: Best) -> str:
-    where = f"{variant_name(one.variant)}, budget {one.budget:,}"
-    if one.configuration == "000" or one.above == 0:
-        return (
-            f"{_capital(where)}: no correction has a higher mean score than all-off;"
-            f" {one.worse} of seven are below it by more than chance explains."
+    where = _capital(f"{variant_name(one.variant)}, budget {one.budget:,}")
+    if one.difference.few:
+        told = "too few examples to tell any of them from it"
+    else:
+        told = (
+            f"by more than chance explains {one.better} of seven are above it and {one.worse} below"
         )
-    told = difference(one.difference)
-    verdict = (
-        "more than chance explains, though the best of eight was looked for"
-        if one.difference.apart
-        else "within what chance explains"
-    )
+    if one.above == 0:
+        return f"{where}: no correction has a higher mean score than all-off; {told}."
+    verdict = "."
+    if not one.difference.few:
+        verdict = (
+            ", more than chance explains, though the best of eight was looked for."
+            if one.difference.apart
+            else ", within what chance explains."
+        )
     return (
-        f"{_capital(where)}: {plural(one.above, 'corrected configuration')} of seven"
-        f" {'has' if one.above == 1 else 'have'} a higher mean score than all-off; the best is"
-        f" {one.configuration} with {number(one.score)}, {told} against 000: {verdict}."
-        f" By more than chance explains {one.better} of seven are above 000 and {one.worse} below."
+        f"{where}: {plural(one.above, 'corrected configuration')} of seven"
+        f" {'has' if one.above == 1 else 'have'} a higher mean score than all-off; {told}. The best"
+        f" is {one.configuration} with {number(one.score)},"
+        f" {difference(one.difference)} against 000{verdict}"
     )
 
 
