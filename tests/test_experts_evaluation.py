@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Iterator
@@ -119,6 +120,25 @@ def test_batches_change_no_likelihood(model: LanguageModel) -> None:
     alone = rolling_likelihoods(model.model, documents, 0, CONTEXT, tokens_per_pass=1)
     together = rolling_likelihoods(model.model, documents, 0, CONTEXT, tokens_per_pass=10_000)
     np.testing.assert_allclose(alone, together, rtol=1e-6)
+
+
+def test_a_model_spread_by_a_device_map_has_the_same_likelihoods(
+    model: LanguageModel, rule: Rule, tmp_path: Path
+) -> None:
+    from accelerate import dispatch_model
+
+    documents = [model.encode(text) for text in TEXTS]
+    with routed(model.model, rule):
+        whole = rolling_likelihoods(model.model, documents, 0, CONTEXT)
+    # The second layer lies on the disk and is brought in by hooks, as another card's would be.
+    places = {name: "cpu" for name in ("model.embed_tokens", "model.layers.0", "model.norm")}
+    places |= {"model.rotary_emb": "cpu", "lm_head": "cpu", "model.layers.1": "disk"}
+    spread = dispatch_model(
+        copy.deepcopy(model.model), places, main_device="cpu", offload_dir=str(tmp_path)
+    )
+    with routed(spread, rule):
+        found = rolling_likelihoods(spread, documents, 0, CONTEXT)
+    np.testing.assert_array_equal(found, whole)
 
 
 def test_the_harness_gives_the_same_likelihoods_through_the_adapter(
