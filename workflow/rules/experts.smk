@@ -14,7 +14,7 @@ if EXPERT_STUDY:
         wildcard_constraints:
             text="[a-z0-9][a-z0-9_-]*",
         conda:
-            "../../envs/transformers.yaml"
+            "../../envs/collections.yaml"
         threads: 1
         resources:
             mem_mb=4000,

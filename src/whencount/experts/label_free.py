@@ -6,6 +6,7 @@ corrected rule, so it may be computed before predictors are frozen.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -236,7 +237,7 @@ def kept_table(path: Path | None, make: Callable[[], pd.DataFrame]) -> pd.DataFr
         try:
             return read_table(path)
         except InputError as error:
-            print(f"{error}; its work is done again")
+            print(f"{error}; its work is done again", file=sys.stderr, flush=True)
     table = make()
     if path is not None:
         write_table(table, path)
