@@ -41,7 +41,9 @@ class Step:
         self.folder = study.folder
         self.outputs = [study.folder / target, *(study.folder / one for one in further)]
         shown = study.run_text(f"snakemake --cores 1 -n -p --force {target}").output
-        line = re.search(r"whencount (stage .*) 2>&1", shown)
+        # Steps before it are shown too, where an earlier test has made their outputs again.
+        writes = rf"--(?:out|rows) {re.escape(target)} "
+        line = re.search(rf"whencount (stage .*{writes}.*) 2>&1", shown.replace("2>&1", " 2>&1"))
         assert line is not None, shown
         self.arguments = shlex.split(line[1])
 
