@@ -51,8 +51,8 @@ class Manifest:
 
     Attributes:
         name: of the artefact, a file or folder beside the manifest.
-        kind: collection, passages, states, basis, vectors, run, table, frozen, page, pages, figures,
-            other.
+        kind: collection, passages, states, basis, vectors, run, table, frozen, page, pages,
+            figures, other.
         files: {path within the artefact: record}; a single file has the path `.`.
         stage: the command of `whencount stage` that wrote it.
         source: `stage_hash` of that stage.
