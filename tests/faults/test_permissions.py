@@ -91,7 +91,11 @@ def test_a_file_that_cannot_be_read_is_named(
     finally:
         path.chmod(0o644)
     assert done.status != 0, done.output
-    told = [line for line in done.output.splitlines() if "cannot be read" in line]
+    told = [
+        line
+        for line in done.output.splitlines()
+        if "cannot be read" in line or "is not readable" in line
+    ]
     assert told, done.output
     assert closed in told[0]
     assert "Traceback" not in done.output, done.output
