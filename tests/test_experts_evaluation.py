@@ -241,11 +241,7 @@ def _best_letter(model: LanguageModel, record: dict[str, Any]) -> int:
 @pytest.mark.parametrize(
     ("task", "name", "words"),
     [
-        (
-            ROLLING | {"doc_to_target": "!function utils.target"},
-            "pages",
-            "no code of a task is run",
-        ),
+        (ROLLING | {"metric_list": [{"metric": "./mine"}]}, "pages", "metric './mine'"),
         (ROLLING, "page", "no task 'page'; it has pages"),
     ],
 )
@@ -256,6 +252,52 @@ def test_wrong_tasks_are_refused(
         options = {"source": "task", "path": str(folder), "task": name}
         with pytest.raises(InputError, match=words), open_evaluation("t", options):
             pass
+
+
+CODE = "task: pages\nprocess_docs: {} utils.target\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"t/x.yaml": CODE.format("!function")},
+        {"t/x.yaml": CODE.format("!%66unction")},
+        {"t/x.yaml": "%TAG !f! !func\n---\n" + CODE.format("!f!tion")},
+        {"t/x.yaml": "include: ../base.txt\n", "base.txt": CODE.format("!function")},
+        {"t/x.yaml": "include: [b]\n", "t/b": "include: c\n", "t/c": CODE.format("!function")},
+    ],
+)
+def test_code_of_a_task_never_runs(files: dict[str, str], tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "t"):
+        folder.mkdir(exist_ok=True)
+        (folder / "utils.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    options = {"source": "task", "path": str(tmp_path / "t"), "task": "pages"}
+    with (
+        pytest.raises(InputError, match="no code of a task is run"),
+        open_evaluation("t", options),
+    ):
+        pass
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        ("{{page.__class__.__mro__}}", "SecurityError"),
+        ("{{cycler.__init__.__globals__.os.getcwd()}}", "SecurityError"),
+        ("{{absent}}", "absent"),
+    ],
+)
+def test_templates_reach_the_fields_of_the_data_alone(
+    template: str, words: str, model: LanguageModel, tmp_path: Path
+) -> None:
+    task = ROLLING | {"doc_to_target": template}
+    with harness_task(tmp_path, task, [{"page": "x"}]) as folder:
+        options = {"source": "task", "path": str(folder), "task": "pages"}
+        with pytest.raises(InputError, match=words), open_evaluation("t", options) as opened:
+            opened.measure(model)
 
 
 def test_a_task_without_its_data_is_refused(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import contextlib
 import io
 import json
 import logging
+import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whencount.errors import InputError
+from whencount.experts.task_files import refuse_code, safe_templates
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from whencount.language_models import LanguageModel
 
-_CALLS_CODE = "!function"
 _ROLLING = "loglikelihood_rolling"
 _QUESTION = "{{question.strip()}}\n" + "".join(
     f"{letter}. {{{{choices[{place}]}}}}\n" for place, letter in enumerate("ABCD")
@@ -49,8 +50,8 @@ class HarnessTasks:
     def __init__(self, folder: Path, names: Mapping[str, str], metric: str = "acc") -> None:
         self._names = dict(names)
         self._metric = metric
-        _refuse_code(folder)
         with _quiet():
+            refuse_code(folder)
             from lm_eval.tasks import TaskManager
 
             manager = TaskManager(include_path=str(folder), include_defaults=False)
@@ -61,7 +62,8 @@ class HarnessTasks:
                     f" {', '.join(sorted(manager.all_tasks)) or 'none'}"
                 )
             try:
-                self._tasks: Any = manager.load(list(names))
+                with safe_templates():
+                    self._tasks: Any = manager.load(list(names))
             # Errors of the library, of the data it reads, and of templates.
             except Exception as error:
                 reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
@@ -83,11 +85,13 @@ class HarnessTasks:
             questions), accuracy (NaN for likelihoods), words, bytes (0 for questions).
 
         Raises:
-            InputError: a task has no such metric, or a likelihood is not finite.
+            InputError: a task has no such metric, a template of it does not fit its data, or a
+                likelihood is not finite.
         """
         import pandas as pd
 
         with _quiet():
+            from jinja2 import TemplateError
             from lm_eval import evaluator
             from lm_eval.models.huggingface import HFLM
 
@@ -97,9 +101,16 @@ class HarnessTasks:
                 max_length=context,
                 batch_size=batch,
             )
-            results: Any = evaluator.evaluate(
-                harness, self._tasks, bootstrap_iters=0, verbosity="ERROR"
-            )
+            try:
+                with safe_templates():
+                    results: Any = evaluator.evaluate(
+                        harness, self._tasks, bootstrap_iters=0, verbosity="ERROR"
+                    )
+            except TemplateError as error:
+                raise InputError(
+                    f"a template of the task {', '.join(self._names)} cannot be filled"
+                    f" ({type(error).__name__}: {error}); compare it with the fields of the data"
+                ) from error
         lines = []
         for name, subject in self._names.items():
             samples = sorted(results["samples"][name], key=lambda sample: int(sample["doc_id"]))
@@ -140,7 +151,7 @@ def _likelihood(sample: Mapping[str, Any], model: LanguageModel) -> dict[str, An
         "tokens": tokens,
         "nll": total / max(1, tokens),
         "accuracy": float("nan"),
-        "words": len(text.split()),
+        "words": len(re.split(r"\s+", text)),
         "bytes": len(text.encode("utf-8")),
     }
 
@@ -194,18 +205,6 @@ def _question_task(name: str, subject: str, data: Path, cache: Path) -> dict[str
         "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
         "metadata": {"version": 1.0},
     }
-
-
-def _refuse_code(folder: Path) -> None:
-    files: Sequence[Path] = sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")])
-    if not files:
-        raise InputError(f"{folder} has no YAML file of a task; check the path")
-    for file in files:
-        if _CALLS_CODE in file.read_text(encoding="utf-8", errors="replace"):
-            raise InputError(
-                f"{file} calls Python code (!function), and no code of a task is run; write the"
-                " task with templates alone"
-            )
 
 
 @contextmanager
