@@ -183,7 +183,11 @@ def test_questions_are_read_from_every_layout(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"answer": 4}, "an answer of 0 to 3"),
-        ({"choices": ["one"]}, "1 choices"),
+        ({"choices": ["one"]}, "four choices"),
+        ({"choices": "abcd"}, "four choices"),
+        ({"choices": 4}, "four choices"),
+        ({"subject": 1}, "a subject"),
+        ({"question": 7}, "a text"),
         ({"subject": None}, "no column subject"),
     ],
 )
@@ -195,3 +199,34 @@ def test_faulty_questions_are_refused(
     path.write_text(json.dumps(record) + "\n")
     with pytest.raises(InputError, match=words):
         read_questions(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"q,one,two,three,four,A\nq,one,two,three,four,\n", "record 2: 6 fields"),
+        (b"q,one,two,three,four,AB\n", "record 1: 6 fields"),
+        (b"q\xff,one,two,three,four,A\n", "in UTF-8"),
+    ],
+)
+def test_faulty_records_of_questions_are_named(content: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "x_test.csv").write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        read_questions(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("x.jsonl", b'{"page": "a"}\n{"text": "b"}\n', "line 2: no text 'page'"),
+        ("x.jsonl", b'{"text": null}\n', "line 1: no text 'text'"),
+        ("x.raw.gz", b"\x1f\x8b junk", "cannot be read to its end"),
+    ],
+)
+def test_faulty_files_of_wikitext_are_named(
+    name: str, content: bytes, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        read_pages("test", path)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from whencount.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def read_questions(
             f"{where} has no column {missing[0]}; questions of MMLU have {', '.join(_COLUMNS)}"
         )
     table = table[list(_COLUMNS)]
+    _check(table, where)
     if subjects is not None:
         unknown = sorted(set(subjects) - set(table["subject"]))
         if unknown:
@@ -64,20 +67,31 @@ def read_questions(
         table = table.groupby("subject", sort=False).head(limit).reset_index(drop=True)
     if table.empty:
         raise InputError(f"{where} has no question; give the test questions of MMLU")
-    _check(table, where)
     return pd.DataFrame(table)
 
 
 def _check(table: pd.DataFrame, where: str) -> None:
-    four = table["choices"].map(len) == len(_LETTERS)
+    words = table["question"].map(_is_text) & table["subject"].map(_is_text)
+    four = table["choices"].map(_are_four)
     answers = pd_numeric(table["answer"]).isin(range(len(_LETTERS)))
-    wrong = table[~(four & answers)]
+    wrong = table[~(words & four & answers)]
     if not wrong.empty:
         first = wrong.iloc[0]
         raise InputError(
-            f"{where}: the question {str(first['question'])[:60]!r} has {len(first['choices'])}"
-            f" choices and the answer {first['answer']!r}; each has four, and an answer of 0 to 3"
+            f"{where}: the question {str(first['question'])[:60]!r} of the subject"
+            f" {str(first['subject'])!r} has the choices {str(first['choices'])[:60]} and the"
+            f" answer {str(first['answer'])!r}; each has a text, a subject, four choices, and an"
+            " answer of 0 to 3"
         )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _are_four(value: object) -> bool:
+    # Parquet gives arrays where JSON gives lists.
+    return isinstance(value, list | tuple | np.ndarray) and len(value) == len(_LETTERS)
 
 
 def pd_numeric(column: pd.Series) -> pd.Series:
@@ -105,19 +119,26 @@ def _stored(path: Path) -> pd.DataFrame:
 
 def _of_csv(path: Path) -> Iterator[dict[str, Any]]:
     subject = path.name.removesuffix("_test.csv")
-    with path.open(newline="", encoding="utf-8") as stream:
-        for number, line in enumerate(csv.reader(stream), 1):
-            if len(line) != 6 or line[5].strip() not in _LETTERS:
-                raise InputError(
-                    f"{path}, record {number}: {len(line)} fields; a question has six, the last the"
-                    " letter of the answer"
-                )
-            yield {
-                "question": line[0],
-                "choices": line[1:5],
-                "answer": _LETTERS.index(line[5].strip()),
-                "subject": subject,
-            }
+    number = 0
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            for number, line in enumerate(csv.reader(stream), 1):
+                if len(line) != 6 or line[5].strip() not in [*_LETTERS]:
+                    raise InputError(
+                        f"{path}, record {number}: {len(line)} fields, the last {line[-1:]}; a"
+                        " question has six, the last the letter of the answer"
+                    )
+                yield {
+                    "question": line[0],
+                    "choices": line[1:5],
+                    "answer": _LETTERS.index(line[5].strip()),
+                    "subject": subject,
+                }
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{path}: reading broke off after record {number} ({error}); give the file as"
+            " published, in UTF-8"
+        ) from error
 
 
 def _loaded(name: str | None, revision: str | None) -> pd.DataFrame:

@@ -9,6 +9,7 @@ task `wikitext` of lm-evaluation-harness (version 2.0 of the task).
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from whencount.errors import InputError
 DATASET, CONFIGURATION = "Salesforce/wikitext", "wikitext-2-raw-v1"
 REVISION = "b08601e04326c79dfdd32d625aee71d232d685c3"
 SPLITS = ("train", "validation", "test")
+_COLUMNS = ("page", "text")
 
 _HEADING = re.compile(r"\s*= (?!= ).+ =\s*")
 
@@ -121,19 +123,26 @@ def _stored(path: Path) -> list[str]:
 
         return _of_column(read_table(path).to_dict("list"), str(path))
     if path.suffixes[:1] == [".jsonl"]:
-        records = [record for _, record in json_lines(path)]
-        columns = {
-            key: [str(record.get(key, "")) for record in records]
-            for key in ("page", "text")
-            if records and key in records[0]
-        }
-        return _of_column(columns, str(path))
+        records = list(json_lines(path))
+        key = next((key for key in _COLUMNS if records and key in records[0][1]), "")
+        for number, record in records:
+            if key and not isinstance(record.get(key), str):
+                raise InputError(f"{path}, line {number}: no text {key!r}; each line must have one")
+        return _of_column({key: [record.get(key) for _, record in records]}, str(path))
     with open_binary(path) as stream:
-        content = stream.read().decode("utf-8", "replace")
+        try:
+            content = stream.read().decode("utf-8", "replace")
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(
+                f"{path} cannot be read to its end ({error}); fetch it again"
+            ) from error
     return list(pages_of_lines(content.splitlines(keepends=True)))
 
 
 def _of_column(columns: dict[Any, list[Any]], where: str) -> list[str]:
+    for key in _COLUMNS:
+        if not all(isinstance(one, str) for one in columns.get(key, [])):
+            raise InputError(f"{where}: the column {key!r} holds something else than text")
     if "page" in columns:
         return [str(page) for page in columns["page"] if str(page).strip()]
     if "text" in columns:
