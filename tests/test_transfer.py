@@ -467,6 +467,15 @@ def test_parts_of_an_unfinished_outcome_count(tmp_path: Path) -> None:
     assert transfer.outcomes([tmp_path / "experts"]) == [rows]
 
 
+def test_outcomes_behind_links_count(tmp_path: Path) -> None:
+    write_table(pd.DataFrame({"q000": [0.5]}), tmp_path / "elsewhere" / "a.parquet")
+    folder = tmp_path / "experts"
+    folder.mkdir()
+    (folder / "rows").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (folder / "loop").symlink_to(folder, target_is_directory=True)
+    assert transfer.outcomes([folder]) == [folder / "rows" / "a.parquet"]
+
+
 def test_a_damaged_table_is_named_not_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "pages" / "rows.parquet"
     path.parent.mkdir()
@@ -492,6 +501,9 @@ FAULTY: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "no column variant": lambda rows: rows.drop(columns="variant"),
     "1 rows of pages stand twice": lambda rows: pd.concat([rows, rows.iloc[:1]]),
     "an infinite zipf_slope": lambda rows: rows.assign(zipf_slope=np.inf),
+    "1 of 48 rows of pages have a quality": lambda rows: rows.assign(
+        q010=rows["q010"].where(rows.index > 0, np.nan)
+    ),
     "something else than numbers": lambda rows: rows.assign(zipf_slope="steep"),
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whencount.attribution import QUALITY_COLUMNS
 from whencount.errors import InputError
 from whencount.prediction.targets import targets_of
 from whencount.transfer.freezing import Frozen
@@ -65,8 +66,8 @@ def apply(frozen: Frozen, setting: str, rows: pd.DataFrame) -> pd.DataFrame:
         does; `outside` whether a column lies beyond its range in retrieval.
 
     Raises:
-        InputError: the setting was not frozen for, a key column is missing, a row stands twice, or
-            the rows hold no outcome.
+        InputError: the setting was not frozen for, a key column is missing, a row stands twice, the
+            rows hold no outcome, or a quality is not finite.
     """
     import pandas as pd
 
@@ -79,6 +80,7 @@ def apply(frozen: Frozen, setting: str, rows: pd.DataFrame) -> pd.DataFrame:
     keys = _keys(setting, rows)
     order = keys.sort_values(list(KEYS), kind="stable").index
     rows, keys = rows.reset_index(drop=True).loc[order], keys.loc[order]
+    _require_finite(setting, rows)
     targets, _ = targets_of(rows)
     seen = seen_of(rows, frozen.settings[setting])
     parts = []
@@ -104,6 +106,16 @@ def apply(frozen: Frozen, setting: str, rows: pd.DataFrame) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame(columns=list(PREDICTED_COLUMNS))
     return pd.concat(parts, ignore_index=True)[list(PREDICTED_COLUMNS)]
+
+
+def _require_finite(setting: str, rows: pd.DataFrame) -> None:
+    present = [name for name in QUALITY_COLUMNS if name in rows.columns]
+    wrong = ~np.isfinite(rows[present].to_numpy(dtype=np.float64)).all(axis=1)
+    if wrong.any():
+        raise InputError(
+            f"{int(wrong.sum())} of {len(rows)} rows of {setting} have a quality that is not a"
+            " finite number; make the rows again"
+        )
 
 
 def _keys(setting: str, rows: pd.DataFrame) -> pd.DataFrame:

@@ -64,8 +64,10 @@ def is_outcome(path: Path) -> bool:
     return bool(names & _RULES) and bool(names & _SCORES)
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    if not folder.is_dir():
+def _below(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """Outcomes below a folder, through links too; `above` holds the real folders on the way."""
+    real = os.path.realpath(folder)
+    if real in above or not folder.is_dir():
         return
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -74,11 +76,11 @@ def _below(folder: Path) -> Iterator[Path]:
     for entry in entries:
         path = Path(entry.path)
         if entry.name.startswith("."):
-            unfinished = entry.name.endswith(_PARTIAL) and entry.is_dir(follow_symlinks=False)
+            unfinished = entry.name.endswith(_PARTIAL) and entry.is_dir()
             if unfinished and _holds_parts(path):
                 yield path
-        elif entry.is_dir(follow_symlinks=False):
-            yield from _below(path)
+        elif entry.is_dir():
+            yield from _below(path, above | {real})
         elif path.suffix == ".parquet" and is_outcome(path):
             yield path
 
