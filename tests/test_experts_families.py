@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from experts_models import VOCABULARY, documents, logits_of
+from experts_models import VOCABULARY, documents, logits_of, tiny_olmoe
 from torch import nn
 
 from whencount.errors import InputError
@@ -164,6 +164,14 @@ def test_other_families_are_refused_in_one_sentence(family: str) -> None:
         find_routers(make(family, options))
     assert "choose a m" in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_damaged_router_is_called_damaged() -> None:
+    model = tiny_olmoe()
+    with torch.no_grad():
+        model.model.layers[1].mlp.gate.weight[0, 0] = torch.nan
+    with pytest.raises(InputError, match=r"layers\.1\.mlp\.gate .*the model is damaged"):
+        find_routers(model)
 
 
 def test_layers_of_different_sizes_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,20 @@ def test_documents_of_one_token_are_predicted_from_the_prefix(model: LanguageMod
     found = Likelihood([Passage.of("d", "t")]).measure(model)
     assert found["tokens"].tolist() == [1]
     assert np.isfinite(found["nll"]).all()
+
+
+def test_documents_without_a_token_are_refused(model: LanguageModel, prepared: Prepared) -> None:
+    empty = Likelihood([Passage.of("d", "")])
+    with pytest.raises(InputError, match="no document has a token"):
+        library.evaluate(model, "toy", empty, "nothing", prepared, STUDY)
+
+
+def test_a_calibration_of_another_number_of_experts_is_refused(
+    model: LanguageModel, prepared: Prepared
+) -> None:
+    other = replace(prepared, calibration=replace(prepared.calibration, active=STUDY.active + 1))
+    with pytest.raises(InputError, match=r"calibration is of .* calibrate it anew"):
+        library.evaluate(model, "toy", Likelihood([Passage.of("d", "t")]), "t", other, STUDY)
 
 
 def stage(*arguments: str | Path) -> Result:

@@ -242,7 +242,7 @@ def unlimited(folder: Path, name: str) -> None:
         (lost, "config.json", "holds no config.json"),
         (lost, "model.safetensors", r"holds no weights \(model.safetensors is missing\)"),
         (renamed, "", "holds no weights"),
-        (lost, "tokenizer.json", "could not be loaded"),
+        (lost, "tokenizer.json", "holds no tokenizer"),
         (cut, "model.safetensors", "could not be loaded"),
         (cut, "config.json", "could not be loaded"),
         (cut, "tokenizer.json", "could not be loaded"),

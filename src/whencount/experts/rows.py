@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from whencount import attribution
 from whencount.attribution import QUALITY_COLUMNS
+from whencount.errors import InputError
 from whencount.experts.evaluation import Evaluation
 from whencount.experts.label_free import NamedRule, Prepared, RoutingStudy, kept_table
+from whencount.experts.routers import find_routers
 from whencount.experts.routing import routed
 from whencount.experts.rules import CONFIGURATION_RULES
 from whencount.significance import FEWEST_QUERIES, resamples
@@ -55,11 +57,20 @@ def evaluate(
         The tables rows, per_document and baselines.
 
     Raises:
-        InputError: a likelihood is not finite, or data is missing.
+        InputError: a likelihood is not finite, data is missing, or what was prepared is of another
+            model or number of active experts.
     """
     import pandas as pd
 
     calibration = prepared.calibration
+    routers = find_routers(model.model)
+    found = (calibration.active, *calibration.routed.shape)
+    wanted = (study.active, len(routers), routers[0].experts)
+    if found != wanted:
+        raise InputError(
+            f"the calibration is of (active experts, layers, experts) {found}, and {name} is asked"
+            f" for {wanted}; calibrate it anew"
+        )
     rules = [
         *study.configurations(calibration),
         *study.others(calibration, prepared.preserved),
@@ -98,8 +109,13 @@ def summary(units: pd.DataFrame, label: str, seed: int) -> dict[str, Any]:
         label: what the resampling is of: the same label and seed give the same draws, so that
             rules are compared on equal draws.
         seed: of it.
+
+    Raises:
+        InputError: there is no token in any document.
     """
     weight = units["tokens"].to_numpy(dtype=np.float64)
+    if not weight.sum():
+        raise InputError(f"{label}: no document has a token to predict; give other texts")
     questions = bool(units["nll"].isna().all())
     value = units["accuracy" if questions else "nll"].to_numpy(dtype=np.float64)
     sums = value * weight if questions else -value * weight
@@ -112,7 +128,7 @@ def summary(units: pd.DataFrame, label: str, seed: int) -> dict[str, Any]:
         "high": high,
         "documents": len(units),
         "tokens": int(weight.sum()),
-        "nats_per_word": math.nan if questions else -float(sums.sum()) / words,
+        "nats_per_word": math.nan if questions or not words else -float(sums.sum()) / words,
         "bits_per_byte": math.nan if questions else -float(sums.sum()) / size / math.log(2),
     }
 

@@ -19,6 +19,7 @@ from whencount.language_models.settings import LanguageModelSettings
 
 # Of a card's free memory, what weights may take; the rest is for keys, values and activations.
 _SHARE_FOR_WEIGHTS = 0.85
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 
 def load_language_model(
@@ -106,6 +107,9 @@ def _checked_folder(folder: Path) -> str:
     remedy = "point 'path' at a folder with config.json, a tokenizer and model.safetensors"
     if not (folder / "config.json").is_file():
         raise InputError(f"language model: {folder} holds no config.json; {remedy}")
+    # Without them transformers makes an empty tokenizer up, for some families.
+    if not any((folder / name).is_file() for name in _TOKENIZERS):
+        raise InputError(f"language model: {folder} holds no tokenizer; {remedy}")
     index = folder / "model.safetensors.index.json"
     names = {"model.safetensors"}
     if index.is_file():
