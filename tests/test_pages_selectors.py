@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -302,6 +303,17 @@ def test_heavy_hitters_forget_rows_that_ended() -> None:
     found = selector.choose(full, 5)
     selector.keep(torch.tensor([2]))
     assert torch.equal(selector.choose(full.rows(2, 3), 5)[0], found[2])
+
+
+def test_heavy_hitters_beside_many_sink_pages_are_the_latest_pages() -> None:
+    """Of seven pages five are sinks and one is current: the one left is a recent one."""
+    settings = PageSettings(sink_pages=5)
+    view = replace(random_view(heads=4, groups=2, pages=30), settings=settings)
+    received = torch.rand(4, view.prefix.keys.shape[1], generator=torch.Generator().manual_seed(9))
+    prefix = replace(view.prefix, received=received)
+    assert settings.choices_of(7 * 16) == 1
+    chosen = selector_of([Rule("h2o", 7 * 16)]).choose(replace(view, prefix=prefix), 1)
+    assert (chosen == view.candidates - 1).all()
 
 
 def test_values_of_a_group_have_one_scale() -> None:

@@ -12,6 +12,7 @@ from whencount.pages.prefill import LayerPrefix, attention_received, calibration
 from whencount.pages.settings import BASELINES, PageSettings, Rule, rules_of
 from whencount.pages.storage import LayerPages
 from whencount.pages.summaries import (
+    non_negative,
     own_bounds,
     page_extremes,
     page_lengths,
@@ -54,6 +55,13 @@ def test_bound_and_length_follow_the_printed_formula() -> None:
                 expected = bound(queries[row, head].double().numpy(), own, 0.25)
                 assert float(found[row, head, page]) == pytest.approx(expected, rel=1e-5)
                 assert float(same[row, head, page]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_values_rise_with_bounds_of_any_size() -> None:
+    """ln(1 + e^x), which is x itself for large x: e^710 is no float64."""
+    bounds = torch.tensor([-50.0, 0.0, 50.0, 700.0, 710.0, 999.0, 1001.0, 1e30] * 4)
+    expected = np.logaddexp(0.0, bounds.double().numpy())
+    np.testing.assert_allclose(non_negative(bounds).numpy(), expected, rtol=1e-14)
 
 
 def test_no_key_of_a_page_scores_above_its_bound() -> None:

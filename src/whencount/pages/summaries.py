@@ -79,7 +79,8 @@ def own_bounds(queries: torch.Tensor, extremes: torch.Tensor, scaling: float) ->
 
 def non_negative(bounds: torch.Tensor) -> torch.Tensor:
     """`softplus(bound)` in float64: rising in the bound, positive, so a feature's value."""
-    return torch.nn.functional.softplus(bounds.double(), threshold=1000)
+    # Past 709 e^x overflows, and softplus(x) has long been x to the last bit.
+    return torch.nn.functional.softplus(bounds.double(), threshold=700)
 
 
 def shared_products(queries: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:

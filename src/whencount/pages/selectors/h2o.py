@@ -44,5 +44,6 @@ class HeavyHitters:
         padded = torch.nn.functional.pad(received, (0, room))
         by_page = padded.reshape(len(received), -1, size).sum(-1)[:, sinks:]
         scores: torch.Tensor = by_page.expand(len(held), -1, -1).gather(-1, held)
-        recent = (count + 1 + sinks) // 2 - 1
+        # Many sink pages may leave less than half for the others: then the latest of all.
+        recent = min(count, (count + 1 + sinks) // 2 - 1)
         return scores.masked_fill(held >= view.candidates - recent, torch.inf)
