@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from whencount.config import load, validate
 from whencount.errors import InputError
@@ -84,3 +85,18 @@ def test_what_cannot_be_is_refused_with_its_place(path: str, value: Any, words: 
     key = path.split(".", maxsplit=1)[0]
     with pytest.raises(InputError, match=rf"configuration, experts\.{key}.*{words}"):
         validate(changed(path, value), SCHEMA)
+
+
+def test_nothing_is_evaluated_that_calibration_reads() -> None:
+    config = yaml.safe_load((ROOT / "configs" / "experts.yaml").read_text())
+    evaluations = config["experts"]["evaluations"]
+    evaluations["again"] = {"source": "wikitext", "split": "train"}
+    with pytest.raises(
+        InputError, match=r"evaluations\.again: it reads what the text 'wikitext-tr"
+    ):
+        validate(config, SCHEMA)
+    evaluations["again"] = {"source": "wikitext", "split": "validation"}
+    validate(config, SCHEMA)
+    package = {"source": "packages", "packages": ["click"], "parts": {"evaluation": 1}}
+    with pytest.raises(InputError, match="it reads what the text 'documentation' reads"):
+        validate(changed("texts.wikipedia", package), SCHEMA)

@@ -34,6 +34,7 @@ def check_experts(config: Mapping[str, Any]) -> None:
     for name, evaluation in experts["evaluations"].items():
         if evaluation["source"] == "text":
             _check_text(experts, f"evaluations.{name}", evaluation["text"], "evaluation")
+        _check_unseen(experts, name, evaluation)
 
 
 def _check_text(experts: Mapping[str, Any], where: str, text: str, part: str) -> None:
@@ -49,6 +50,41 @@ def _check_text(experts: Mapping[str, Any], where: str, text: str, part: str) ->
             f"configuration, experts.{where}.text: the text {text!r} keeps no documents for {part};"
             f" give that part a share in experts.texts.{text}.parts"
         )
+
+
+def _check_unseen(experts: Mapping[str, Any], name: str, evaluation: Mapping[str, Any]) -> None:
+    """Refuse an evaluation of what a model is trained or calibrated on under another name."""
+    texts = experts["texts"]
+    learnt = [experts["calibration"]["text"]]
+    learnt += [one["text"] for one in experts["models"].values() if one["source"] == "trained"]
+    evaluated = evaluation
+    if evaluation["source"] == "text":
+        if evaluation["text"] in learnt:
+            return
+        evaluated = texts[evaluation["text"]]
+    split = "test" if evaluated is evaluation else "train"
+    places = _places(evaluated, split)
+    for text in dict.fromkeys(learnt):
+        if places & _places(texts[text], "train"):
+            raise InputError(
+                f"configuration, experts.evaluations.{name}: it reads what the text {text!r} reads,"
+                " and a model is trained or calibrated on that; evaluate another, or share one text"
+                f" out by experts.texts.{text}.parts"
+            )
+
+
+def _places(options: Mapping[str, Any], split: str) -> set[tuple[str, ...]]:
+    """What a text or an evaluation reads, in terms that tell two of them apart."""
+    source = options["source"]
+    if source == "packages":
+        return {(source, str(package)) for package in options.get("packages", ())}
+    if source in ("mmlu", "task"):
+        return set()
+    if "path" in options:
+        return {("file", str(options["path"]))}
+    if source == "wikitext":
+        return {(source, str(options.get("name", "")), str(options.get("split", split)))}
+    return {(source,)}
 
 
 def _check_sizes(experts: Mapping[str, Any], name: str, model: Mapping[str, Any]) -> None:

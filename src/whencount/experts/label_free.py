@@ -169,6 +169,12 @@ def prepare_routing(
         )
     texts = (document.text for document in part_of(text, "calibration"))
     documents = fixed_documents(texts, model.encode, tokens, int(options["documents"]))
+    if len(documents) < int(options["documents"]):
+        print(
+            f"the calibration text fills {len(documents)} of {options['documents']} documents",
+            file=sys.stderr,
+            flush=True,
+        )
     costly = documents[: int(options["costly_documents"])]
     per_pass = int(options.get("tokens_per_pass", 4096))
     batch = max(1, per_pass // tokens)
