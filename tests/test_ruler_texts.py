@@ -111,6 +111,7 @@ def _without(content: Any, *path: Any) -> Any:
     return changed
 
 
+_BLANK = {"id": "1", "question": "What?", "answers": [{"text": " "}]}
 BROKEN: dict[str, tuple[str, Any, str]] = {
     "no data": ("qa_1", {"version": "1"}, "the top level: there is no 'data' of type list"),
     "no context": (
@@ -135,6 +136,22 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
         "qa_2",
         [{**hotpotqa()[0], "supporting_facts": [["Nowhere", 0]]}],
         r"\[0\]\.supporting_facts\[0\]: it names no paragraph",
+    ),
+    "a list for a title": (
+        "qa_2",
+        [{**hotpotqa()[0], "supporting_facts": [[["Title"], 0]]}],
+        r"\[0\]\.supporting_facts\[0\]: it names no paragraph",
+    ),
+    "no facts": (
+        "qa_2",
+        [{**hotpotqa()[0], "supporting_facts": []}],
+        r"\[0\]\.supporting_facts: it is empty",
+    ),
+    "a blank answer": ("qa_2", [{**hotpotqa()[0], "answer": " "}], r"\[0\]\.answer: it is blank"),
+    "blank answers": (
+        "qa_1",
+        {"data": [{"paragraphs": [{"context": "A.", "qas": [_BLANK]}]}]},
+        "has no question with an answer",
     ),
 }
 

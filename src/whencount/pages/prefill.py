@@ -101,7 +101,7 @@ def prefill(
     if not bool(torch.isfinite(logits).all()):
         raise InputError(
             f"the model gives logits that are not finite after {len(tokens) - first} tokens;"
-            " load it in fp32"
+            " load it in fp32, or fetch its weights again where it is"
         )
     return Prefix(
         tokens=len(tokens) - first,

@@ -132,7 +132,7 @@ class DecodingSession:
         if not bool(torch.isfinite(found).all()):
             raise InputError(
                 f"the model gives logits that are not finite after {position + 1} tokens;"
-                " load it in fp32"
+                " load it in fp32, or fetch its weights again where it is"
             )
         return found
 

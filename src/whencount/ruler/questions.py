@@ -41,13 +41,15 @@ def read_squad(path: str | Path) -> Questions:
                         file.take(entry, "answers", list, at), f"{at}.answers"
                     )
                 ]
-                if entry.get("is_impossible") or not any(answers):
+                # A blank one would be found in whatever a model says.
+                answers = [answer for answer in answers if answer.strip()]
+                if entry.get("is_impossible") or not answers:
                     continue
                 found.append(
                     Question(
                         id=file.take(entry, "id", str, at),
                         text=file.take(entry, "question", str, at).strip(),
-                        answers=tuple(dict.fromkeys(filter(None, answers))),
+                        answers=tuple(dict.fromkeys(answers)),
                         needed=(place,),
                         related=tuple(other for other in related if other != place),
                     )
@@ -85,16 +87,23 @@ def read_hotpotqa(path: str | Path) -> Questions:
             given[pair[0]] = places.setdefault(text, len(places))
         needed: dict[int, None] = {}
         for number, fact in enumerate(file.take(entry, "supporting_facts", list, where)):
-            if not (isinstance(fact, list) and fact and fact[0] in given):
+            if not (
+                isinstance(fact, list) and fact and isinstance(fact[0], str) and fact[0] in given
+            ):
                 raise file.fault(
                     f"{where}.supporting_facts[{number}]", "it names no paragraph of the question"
                 )
             needed[given[fact[0]]] = None
+        if not needed:
+            raise file.fault(f"{where}.supporting_facts", "it is empty")
+        answer = file.take(entry, "answer", str, where)
+        if not answer.strip():
+            raise file.fault(f"{where}.answer", "it is blank")
         found.append(
             Question(
                 id=file.take(entry, "_id", str, where),
                 text=file.take(entry, "question", str, where).strip(),
-                answers=(file.take(entry, "answer", str, where),),
+                answers=(answer,),
                 needed=tuple(needed),
                 related=tuple(
                     place for place in dict.fromkeys(given.values()) if place not in needed
