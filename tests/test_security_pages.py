@@ -26,8 +26,8 @@ HARMLESS = set(
     """
     html head meta title style body header main footer nav section article h1 h2 h3 h4 p a ul ol
     li b i em strong small span div br hr code pre sup sub table thead tbody tr th td caption
-    dl dt dd details summary figure figcaption svg defs g path use text tspan rect line circle ellipse
-    polyline polygon clippath image lineargradient stop marker metadata
+    dl dt dd details summary figure figcaption svg defs g path use text tspan rect line circle
+    ellipse polyline polygon clippath image lineargradient stop marker metadata
     """.split()  # noqa: SIM905
 )
 
