@@ -100,6 +100,16 @@ def test_wrong_texts_are_refused(
         prepare_text("text", source, parts)
 
 
+def test_documents_of_a_file_have_ids_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    source = {"source": "file", "path": str(path)}
+    path.write_text('{"id": null, "text": "one"}\n{"text": "two"}\n{"id": "a", "text": "three"}\n')
+    assert prepare_text("text", source, {"train": 1})["id"].tolist() == ["1", "2", "a"]
+    path.write_text('{"id": "a", "text": "one"}\n{"id": "a", "text": "two"}\n')
+    with pytest.raises(InputError, match="2 documents have the id 'a'"):
+        prepare_text("text", source, {"train": 1})
+
+
 def test_a_part_without_documents_is_refused() -> None:
     table = pd.DataFrame({"id": ["a"], "part": ["train"], "text": ["x"]})
     with pytest.raises(InputError, match="no document for calibration"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,8 @@ def prepare_text(
         Columns id, part, text; in the order of the source.
 
     Raises:
-        InputError: an option or a share is wrong, the text cannot be had, or it is empty.
+        InputError: an option or a share is wrong, the text cannot be had, it is empty, or two
+            documents have one id.
     """
     import pandas as pd
 
@@ -70,6 +72,12 @@ def prepare_text(
     documents = list(sources[source](Options(name, options), seed))
     if not documents:
         raise InputError(f"text {name!r}: there is no document in it; check its options")
+    times = Counter(document.id for document in documents)
+    identifier, most = times.most_common(1)[0]
+    if most > 1:
+        raise InputError(
+            f"text {name!r}: {most} documents have the id {identifier!r}; give each its own"
+        )
     return pd.DataFrame(
         {
             "id": [document.id for document in documents],
@@ -182,7 +190,8 @@ def _of_file(taken: Options, seed: int) -> Iterator[Document]:
             if not isinstance(text, str):
                 raise InputError(f"{path}, line {number}: no text; each line must have one")
             if text.strip():
-                yield Document(str(record.get("id", number)), text)
+                identifier = record.get("id")
+                yield Document(str(number if identifier is None else identifier), text)
         return
     paragraph: list[str] = []
     start = last = 0
