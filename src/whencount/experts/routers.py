@@ -197,7 +197,7 @@ def _recognise(model: nn.Module, module: nn.Module) -> Gating | str:
     if extra:
         return f"{extra[0]} shifts its choice away from the router probability"
     with router_weights(module) as (weight, _):
-        if not bool(weight.isfinite().all()):
+        if not bool(weight.detach().isfinite().all()):
             return "its weights are not all finite numbers: the model is damaged"
     hidden = _probe(model, module)
     scale = float(getattr(module, "routed_scaling_factor", None) or 1.0)

@@ -17,7 +17,6 @@ import yaml
 from whencount.errors import InputError
 
 _PLAIN = "tag:yaml.org,2002:"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def refuse_code(folder: Path) -> None:
@@ -53,14 +52,14 @@ def _content(file: Path) -> Any:
     try:
         data = file.read_bytes()
         # By the tags that the reader understands: a tag can be spelt in many ways.
-        for event in yaml.parse(data, Loader=_LOADER):
+        for event in yaml.parse(data, Loader=yaml.SafeLoader):
             tag = getattr(event, "tag", None)
             if tag is not None and tag != "!" and not tag.startswith(_PLAIN):
                 raise InputError(
                     f"{file} calls Python code ({tag}), and no code of a task is run; write the"
                     " task with templates alone"
                 )
-        return yaml.load(data, Loader=_LOADER)
+        return yaml.safe_load(data)
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}); check the path") from error
     except yaml.YAMLError as error:
