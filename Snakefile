@@ -7,7 +7,7 @@
 #   snakemake --cores 2 experts      the scorer chooses the experts of a mixture-of-experts model
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
-#   snakemake --configfile configs/full.yaml --profile cluster study     the published grid on Slurm
+#   snakemake study --configfile configs/full.yaml --profile cluster     the published grid on Slurm
 
 from snakemake.utils import min_version
 
