@@ -308,3 +308,20 @@ def test_without_pages_of_the_answer_their_figure_is_left_out(pages: PagesTables
     assert drawing is not None
     assert "does not tell which pages hold the answer" in drawing.caption
     assert selection_figures.shown_selections(untold.iloc[:0]) is None
+
+
+def test_a_selector_of_ones_own_has_a_line_a_mark_and_a_number(pages: PagesTables) -> None:
+    own = pages.baselines[pages.baselines["selector"] == "random"].assign(selector="recent-half")
+    more = replace(pages, baselines=pd.concat([pages.baselines, own], ignore_index=True))
+    figure = next(kv_page_figures.accuracy(more.baselines)).figure
+    assert "recent-half" in [text.get_text() for text in figure.legends[0].get_texts()]
+    found = pages_answer(more.rows, more.per_example, more.baselines)
+    assert "recent-half" in " ".join(kv_page_words.sentences(found))
+
+
+def test_switches_that_carry_the_same_share_are_named_together(pages: PagesTables) -> None:
+    found = pages_answer(pages.rows, pages.per_example, pages.baselines)
+    effects = found.effects[0]
+    even = tuple(replace(one, share=1 / 3) for one in effects.shares)
+    text = setting_words.switches(replace(effects, shares=even), "mean score")
+    assert "IDF, saturation and length carry equal shares" in text

@@ -60,6 +60,7 @@ def verify(
     from whencount.errors import InputError
     from whencount.provenance.recording import rebuild_command
     from whencount.provenance.verification import verify as check
+    from whencount.wording import plural
 
     study: dict[str, Any] | None = None
     if configuration is not None:
@@ -98,7 +99,7 @@ def verify(
             f" {result.bytes / 1e6:,.0f} MB{', sizes alone' if quick else ''}"
         )
         if result.findings:
-            click.echo(f"{checked}: {len(result.findings)} findings; to mend them all:")
+            click.echo(f"{checked}: {plural(len(result.findings), 'finding')}; to mend them all:")
             if len({one.command for one in result.findings}) == 1:
                 click.echo(f"  {result.findings[0].command}")
             elif len(again) <= _MOST_NAMED:

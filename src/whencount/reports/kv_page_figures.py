@@ -18,10 +18,9 @@ from whencount.reports.setting_style import (
     BUDGETS_SHOWN,
     GREEN,
     RED,
-    SELECTOR_MARKS,
-    SELECTOR_NAMES,
     Mark,
     clipped,
+    selector_marks,
     selector_name,
     spread_out,
     variant_name,
@@ -63,15 +62,18 @@ def _against_budget(lines: pd.DataFrame, name: str, where: str) -> Drawing:
     budgets = sorted({int(one) for one in others["budget"]})
     figure, panels = panels_of(len(tasks), 2.2, share_x=True)
     best = _corrected(lines)
-    shown = [one for one in SELECTOR_MARKS if one in set(lines["selector"])]
-    shown = [one for one in shown if one != "111" or best]
+    chosen = (lines["variant"].fillna("") == "") | (lines["selector"] == "111")
+    marks = selector_marks(lines.loc[chosen, "selector"].astype(str))
+    shown = [one for one in marks if one != "111" or best]
     for panel, task in zip(panels, tasks, strict=True):
         here = lines[lines["task"] == task]
         for place, selector in enumerate(shown):
             mine = here[here["selector"] == selector]
             if selector == "111":
                 mine = mine[mine["variant"] == best]
-            _line(panel, mine, selector, (place - len(shown) / 2) * 0.012)
+            _line(
+                panel, mine, marks[selector], (place - len(shown) / 2) * 0.012, selector == "full"
+            )
         panel.set_title(clipped(task, 40))
         panel.set_ylim(-0.04, 1.06)
         panel.set_xscale("log", base=2)
@@ -80,7 +82,7 @@ def _against_budget(lines: pd.DataFrame, name: str, where: str) -> Drawing:
         panel.set_xlim(budgets[0] / 1.3, budgets[-1] * 1.3)
         panel.set_xlabel("budget, tokens")
     panels[0].set_ylabel("mean score")
-    legend(figure, [_handle(one, best) for one in shown])
+    legend(figure, [_handle(one, marks[one], best) for one in shown])
     return Drawing(
         name,
         figure,
@@ -101,11 +103,10 @@ def _corrected(lines: pd.DataFrame) -> str:
     return "head" if "head" in known else str(sorted(known)[0]) if len(known) else ""
 
 
-def _line(panel: Axes, mine: pd.DataFrame, selector: str, shift: float) -> None:
-    mark = SELECTOR_MARKS[selector]
+def _line(panel: Axes, mine: pd.DataFrame, mark: Mark, shift: float, level: bool) -> None:
     if len(mine) == 0:
         return
-    if selector == "full":
+    if level:
         first = mine.iloc[0]
         if first["low"] < first["high"]:
             panel.axhspan(first["low"], first["high"], color=FAINT, alpha=0.35, lw=0, zorder=1)
@@ -118,9 +119,10 @@ def _line(panel: Axes, mine: pd.DataFrame, selector: str, shift: float) -> None:
     panel.plot(places, mine["score"], mark.marker, color=mark.colour, ms=6, zorder=4)
 
 
-def _handle(selector: str, variant: str) -> Line2D:
-    mark = SELECTOR_MARKS[selector]
-    label = SELECTOR_NAMES.get(selector, f"full correction, 111 {variant}")
+def _handle(selector: str, mark: Mark, variant: str) -> Line2D:
+    label = selector_name(selector)
+    if selector == "111":
+        label = f"full correction, 111 {variant}"
     return Line2D(
         [], [], color=mark.colour, ls=mark.line, marker=mark.marker or None, ms=6, label=label
     )

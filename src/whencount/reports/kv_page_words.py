@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whencount.reports.setting_style import SELECTOR_NAMES, variant_name
+from whencount.reports.setting_style import SELECTOR_NAMES, selector_name, variant_name
 from whencount.reports.setting_words import difference, switches
 from whencount.setting_summaries.kv_pages import Best, PagesAnswer
 from whencount.wording import joined, number, plural
@@ -35,7 +35,8 @@ def _run(found: PagesAnswer) -> str:
         f"{plural(len(found.tasks), 'task')} of RULER at contexts of {contexts} tokens, with"
         f" {each} each, answered by {joined(found.models)}. The context is read with full"
         " attention; the question and the answer may then read only the pages that a selector picks"
-        f" (budgets: {joined([f'{one:,}' for one in found.budgets])} tokens)."
+        f" (budget{'s' if len(found.budgets) > 1 else ''}:"
+        f" {joined([f'{one:,}' for one in found.budgets])} tokens)."
     )
 
 
@@ -55,11 +56,11 @@ def _weak(found: PagesAnswer) -> list[str]:
 
 
 def _selectors(found: PagesAnswer, budget: int) -> str:
-    levels = {
-        name: level for name in SELECTOR_NAMES if (level := found.level(name, budget)) is not None
-    }
+    # Those with names of ours first, then any that a person added.
+    names = dict.fromkeys([*SELECTOR_NAMES, *found.baselines(budget)])
+    levels = {name: level for name in names if (level := found.level(name, budget)) is not None}
     full = levels.pop("full", None)
-    listed = joined([f"{SELECTOR_NAMES[name]} {number(one.score)}" for name, one in levels.items()])
+    listed = joined([f"{selector_name(name)} {number(one.score)}" for name, one in levels.items()])
     text = f"At a budget of {budget:,} tokens the mean score"
     if full is not None:
         text += f" of full attention is {number(full.score)}"

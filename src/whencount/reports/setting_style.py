@@ -6,8 +6,9 @@ every mark has a shape of its own too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 from whencount.reports.style import INK
@@ -43,6 +44,7 @@ SELECTOR_MARKS = {
     "streaming": Mark(PINK, "v", (0, (4, 1.5, 1, 1.5))),
     "random": Mark(GREY, "X", (0, (1, 1.5))),
 }
+_OTHER_MARKS = (Mark(SKY, "P"), Mark(BLUE, "<", (0, (3, 1))), Mark(GREEN, ">", (0, (3, 1))))
 RULE_NAMES = {
     "native": "native routing",
     "balanced": "loss-free balancing",
@@ -65,6 +67,14 @@ BUDGET_MARKS = (
     Mark(PINK, "P"),
 )
 BUDGETS_SHOWN = len(BUDGET_MARKS)
+
+
+def selector_marks(selectors: Iterable[str]) -> dict[str, Mark]:
+    """A mark for each selector: those of `SELECTOR_MARKS` in their order, then those of others."""
+    there = set(selectors)
+    marks = {name: mark for name, mark in SELECTOR_MARKS.items() if name in there}
+    others = sorted(there - set(SELECTOR_MARKS))
+    return marks | dict(zip(others, cycle(_OTHER_MARKS), strict=False))
 
 
 def selector_name(selector: str, variant: str = "") -> str:

@@ -59,12 +59,17 @@ def switches(found: Effects, what: str, digits: int = 3) -> str:
     if not known:
         return f"{text} Nothing is gained or lost in sum, so there are no shares."
     largest = max(known, key=lambda share: share.share)
+    equal = [share for share in known if percent(share.share) == percent(largest.share)]
     kind = "gain" if gain.mean > 0 else "loss"
     interval = ""
     if largest.has_interval:
         interval = f", 95\N{NO-BREAK SPACE}% interval {percent(largest.low)} to"
         interval += f" {percent(largest.high)}"
         interval += ", from few groups" if found.groups < FEW_GROUPS else ""
+    if len(equal) > 1:
+        names = capital(joined([SWITCH_NAMES[share.switch] for share in equal]))
+        each = f"{percent(largest.share)} each"
+        return f"{text} {names} carry equal shares of the {kind} ({each}), the largest ones."
     return (
         f"{text} {capital(SWITCH_NAMES[largest.switch])} carries the largest share of the {kind}"
         f" ({percent(largest.share)}{interval})."

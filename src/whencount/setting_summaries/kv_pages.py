@@ -88,6 +88,10 @@ class PagesAnswer:
     effects: tuple[Effects, ...]
     identities: tuple[Identity, ...]
 
+    def baselines(self, budget: int) -> list[str]:
+        """The selectors at a budget that are no configuration, in the order of the table."""
+        return [one.selector for one in self.levels if one.budget == budget and not one.variant]
+
     def level(self, selector: str, budget: int, variant: str = "") -> Level | None:
         """The mean of a selector at a budget, if it was run there."""
         wanted = (selector, variant, budget)
