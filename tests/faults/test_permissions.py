@@ -32,14 +32,17 @@ def mine(reference: Study, tmp_path_factory: pytest.TempPathFactory) -> Mine:
     return mine
 
 
-# What becomes read-only, what has to be made again.
+# What becomes read-only, what has to be made again. What nothing asks for is not made again, so
+# what follows a lost step is lost too.
+_ROWS = "results/rows/sae_token.limit.seed0.parquet"
+_QUERIES = "results/vectors/limit/queries"
 CLOSED = {
-    "results/rows": "results/rows/sae_token.limit.seed0.parquet",
-    "results/vectors/limit": "results/vectors/limit/queries",
-    "results/bases": "results/bases/sae_token.seed0",
-    "results": "results/rows.parquet",
-    "reports": "reports/retrieval.html",
-    "results/logs": "results/shares.parquet",
+    "results/rows": [_ROWS],
+    "results/vectors/limit": [_QUERIES, _ROWS],
+    "results/bases": ["results/bases/sae_token.seed0", _QUERIES, _ROWS],
+    "results": ["results/rows.parquet"],
+    "reports": ["reports/retrieval.html"],
+    "results/logs": ["results/shares.parquet"],
 }
 
 
@@ -47,8 +50,9 @@ CLOSED = {
 def test_a_folder_that_cannot_be_written_is_named(
     mine: Mine, reference: Study, note: list[str], closed: str
 ) -> None:
-    lost, folder = mine.folder / CLOSED[closed], mine.folder / closed
-    shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
+    folder = mine.folder / closed
+    for lost in (mine.folder / name for name in CLOSED[closed]):
+        shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
     folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
     try:
         for one in folders:
@@ -61,7 +65,9 @@ def test_a_folder_that_cannot_be_written_is_named(
     told = [
         line
         for line in done.output.splitlines()
-        if "cannot be written" in line or "Permission denied" in line
+        if any(
+            word in line for word in ("cannot be written", "Permission denied", "Write-protected")
+        )
     ]
     assert told, done.output
     rest = mine.run()
@@ -72,10 +78,8 @@ def test_a_folder_that_cannot_be_written_is_named(
 
 UNREADABLE = {
     "results/collections/limit/documents.parquet": "results/references/bm25.limit.parquet",
-    "results/vectors/limit/queries/sae_token.seed0/values.npy": (
-        "results/rows/sae_token.limit.seed0.parquet"
-    ),
-    "results/rows/sae_token.limit.seed0.parquet": "results/rows.parquet",
+    f"{_QUERIES}/sae_token.seed0/values.npy": _ROWS,
+    _ROWS: "results/rows.parquet",
 }
 
 
@@ -105,17 +109,22 @@ def test_a_file_that_cannot_be_read_is_named(
     note.append(f"{closed} unreadable: {told[0].strip()}")
 
 
-def test_a_read_only_file_is_replaced_by_a_new_one(
+def test_a_file_that_a_person_protected_is_left_alone_and_named(
     mine: Mine, reference: Study, note: list[str]
 ) -> None:
     path = mine.folder / "results/rows.parquet"
+    kept = path.read_bytes()
     path.chmod(0o444)
     done = mine.run("bash", "-c", "snakemake --cores 2 --force results/rows.parquet")
-    assert done.status == 0, done.output
+    path.chmod(0o644)
+    assert done.status != 0, done.output
+    assert "Write-protected output files" in done.output
+    assert "results/rows.parquet" in done.output
+    assert path.read_bytes() == kept
     rest = mine.run()
     assert rest.status == 0, rest.output
     assert_same(mine.study, reference)
-    note.append("results/rows.parquet read-only itself: replaced")
+    note.append("results/rows.parquet read-only itself: left alone and named")
 
 
 def test_a_study_that_is_closed_as_a_whole_is_told(
