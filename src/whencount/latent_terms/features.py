@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from whencount.collections.prepared import read_texts
+from whencount.latent_terms.weights import weigh
 from whencount.progress import progress
+from whencount.scoring import inverse_document_frequency
 from whencount.vectors import SparseVectors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Spans = Callable[[str, str, int], list[tuple[int, int]]]
+"""Kind of text, text and feature to the stretches of characters in which it fires."""
 
 _ROWS_PER_BLOCK = 1 << 16
 
@@ -32,7 +45,7 @@ class Strongest:
     mass: NDArray[np.float64]
 
 
-def strongest(shards: Sequence[SparseVectors], number: int) -> Strongest:
+def strongest(shards: Sequence[SparseVectors], number: int, exponent: float = 1.0) -> Strongest:
     """The `number` strongest rows of every feature, in one pass over blocks of rows.
 
     Memory holds `number` entries per feature and one block, whatever the collection's size.
@@ -40,6 +53,7 @@ def strongest(shards: Sequence[SparseVectors], number: int) -> Strongest:
     Args:
         shards: vectors of one vocabulary, laid end to end.
         number: how many rows to keep per feature.
+        exponent: of phi, which makes weights of summed codes.
     """
     size = shards[0].vocabulary_size
     rows = np.full((size, number), -1, dtype=np.int64)
@@ -54,7 +68,7 @@ def strongest(shards: Sequence[SparseVectors], number: int) -> Strongest:
     ]
     for shard, start in progress(blocks, len(blocks), "finding passages", "block"):
         stop = min(start + _ROWS_PER_BLOCK, len(shards[shard]))
-        block = shards[shard].slice(start, stop)
+        block = weigh(shards[shard].slice(start, stop), exponent)
         features, values = np.asarray(block.features), np.asarray(block.values)
         frequency += np.bincount(features, minlength=size)
         mass += np.bincount(features, weights=values.astype(np.float64), minlength=size)
@@ -106,3 +120,116 @@ def shown_features(frequency: NDArray[np.int64], number: int) -> NDArray[np.int6
         falling = live[np.argsort(-frequency[live], kind="stable")]
         live = falling[np.linspace(0, len(falling) - 1, number).round().astype(np.int64)]
     return np.sort(live)
+
+
+def feature_tables(
+    documents: Sequence[SparseVectors],
+    queries: SparseVectors,
+    corpus: str | Path,
+    collection: str | Path,
+    options: Mapping[str, Any],
+    *,
+    exponent: float,
+    spans: Spans | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What a browser of features shows.
+
+    Args:
+        documents: the shards of summed codes of the corpus.
+        queries: those of the queries.
+        corpus, collection: prepared folders, with the texts of documents and of queries.
+        options: features, passages, queries, characters, as in `latent_terms.browser`.
+        exponent: of phi.
+        spans: where in a text a feature fires; None tells nothing of it.
+
+    Returns:
+        Features: feature, df, idf, mean_weight (over documents that have it), documents (N), live
+        (features with df > 0). Examples: kind (`passage` or `query`), feature, rank (from 1), id,
+        weight, text (cut at `characters`), spans (a JSON list of [start, end), in characters).
+
+    Raises:
+        InputError: a table of texts is missing.
+    """
+    import pandas as pd
+
+    found = strongest(documents, int(options["passages"]), exponent)
+    total = sum(map(len, documents))
+    chosen = shown_features(found.frequency, int(options["features"]))
+    frequency = found.frequency[chosen]
+    features = pd.DataFrame(
+        {
+            "feature": chosen.astype(np.int64),
+            "df": frequency,
+            "idf": inverse_document_frequency(frequency, total),
+            "mean_weight": found.mass[chosen] / np.maximum(frequency, 1),
+            "documents": total,
+            "live": int(np.count_nonzero(found.frequency)),
+        }
+    )
+    asked = strongest([queries], int(options["queries"]), exponent)
+    most = int(options["characters"])
+    examples = [
+        _examples("passage", found, chosen, read_texts(corpus).path, most, spans),
+        _examples("query", asked, chosen, Path(collection) / "queries.parquet", most, spans),
+    ]
+    return features, pd.concat(examples, ignore_index=True)
+
+
+def _examples(
+    kind: str,
+    found: Strongest,
+    chosen: NDArray[np.int64],
+    table: Path,
+    most: int,
+    spans: Spans | None,
+) -> pd.DataFrame:
+    import pandas as pd
+
+    place, rank = np.nonzero(found.rows[chosen] >= 0)
+    rows = found.rows[chosen][place, rank]
+    wanted, number = np.unique(rows, return_inverse=True)
+    ids, texts = texts_at(table, wanted)
+    texts = [
+        text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+        for text in texts
+    ]
+    fired: list[list[tuple[int, int]]] = [[] for _ in rows]
+    if spans is not None:
+        fired = [
+            spans(kind, texts[one], int(feature))
+            for one, feature in zip(number, chosen[place], strict=True)
+        ]
+    return pd.DataFrame(
+        {
+            "kind": pd.array([kind] * len(rows), dtype="str"),
+            "feature": chosen[place].astype(np.int64),
+            "rank": (rank + 1).astype(np.int64),
+            "id": pd.array([ids[one] for one in number], dtype="str"),
+            "weight": found.weights[chosen][place, rank].astype(np.float64),
+            "text": pd.array([texts[one] for one in number], dtype="str"),
+            "spans": pd.array([json.dumps(one) for one in fired], dtype="str"),
+        }
+    )
+
+
+def texts_at(table: Path, rows: NDArray[np.int64]) -> tuple[list[str], list[str]]:
+    """Ids and texts at rising rows of a table of texts, read in one pass over the rows around them.
+
+    Raises:
+        InputError: there is no such table, or it is damaged.
+    """
+    read_texts(table)
+    ids: list[str] = []
+    texts: list[str] = []
+    start = 0
+    with pq.ParquetFile(table) as file:
+        for number in range(file.metadata.num_row_groups):
+            stop = start + file.metadata.row_group(number).num_rows
+            low, high = np.searchsorted(rows, [start, stop])
+            if low < high:
+                group = file.read_row_group(number, columns=["id", "text"])
+                kept = group.take(rows[low:high] - start)
+                ids += kept.column("id").to_pylist()
+                texts += kept.column("text").to_pylist()
+            start = stop
+    return ids, texts
