@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report pages experts transfer test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
+.PHONY: help setup study report pages experts economics transfer fusion test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +36,14 @@ pages: $(READY) ## run the study of key-value pages alone (setting B)
 experts: $(READY) ## run the study of expert routing alone (setting C)
 	$(STUDY) experts $(OTHER) --config transfer=false
 
+economics: $(READY) ## measure what the index of each representation costs
+	$(STUDY) economics $(OTHER)
+
 transfer: $(READY) ## freeze predictors of retrieval, put them to the test on the other settings
 	$(STUDY) transfer $(OTHER)
+
+fusion: $(READY) ## a dense and a lexical ranking made one by every rule: which helps where
+	$(STUDY) fusion $(OTHER)
 
 # Where every table is what its manifest says, only pages are drawn: a folder of results that was
 # copied from elsewhere has lost the times that Snakemake goes by.

@@ -5,6 +5,8 @@
 #   snakemake --cores 2 transfer     predictors frozen in retrieval, put to the test on other settings
 #   snakemake --cores 2 pages        the scorer chooses pages of a decoder's key-value cache
 #   snakemake --cores 2 experts      the scorer chooses the experts of a mixture-of-experts model
+#   snakemake --cores 2 fusion       a dense and a lexical ranking made one: when does which rule help
+#   snakemake --cores 2 economics    what the index of each representation costs
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
 #   snakemake study --configfile configs/full.yaml --profile cluster     the published grid on Slurm
@@ -33,6 +35,8 @@ include: "workflow/rules/pages.smk"
 include: "workflow/rules/experts.smk"
 include: "workflow/rules/setting_reports.smk"
 include: "workflow/rules/transfer.smk"
+include: "workflow/rules/economics.smk"
+include: "workflow/rules/fusion.smk"
 
 
 localrules:
@@ -42,6 +46,8 @@ localrules:
     pages,
     experts,
     transfer,
+    economics,
+    fusion,
 
 
 # Every table stands here by name, so that a lost one is made again although the page is there.
@@ -90,3 +96,17 @@ rule experts:
         experts_targets,
     message:
         "the study of experts is done: open {REPORTS}/experts.html"
+
+
+rule fusion:
+    input:
+        fusion_targets,
+    message:
+        "the study of two arms is done: open {REPORTS}/fusion.html"
+
+
+rule economics:
+    input:
+        economics_targets,
+    message:
+        "the study of costs is done: open {REPORTS}/economics.html"

@@ -98,7 +98,7 @@ def test_a_change_in_a_module_changes_exactly_the_stages_that_use_it(copy: Path)
 
 
 def test_the_stages_that_use_a_module_are_those_that_run_it(copy: Path) -> None:
-    assert users(copy, "whencount.references.lexical") == {"bm25"}
+    assert users(copy, "whencount.references.lexical") == {"bm25", "fusion-job"}
     assert users(copy, "whencount.references.dense") == {"dense"}
     assert "report" in users(copy, "whencount.reports.figures")
     assert not users(copy, "whencount.reports.figures") & {"score", "shares", "encode"}

@@ -61,3 +61,33 @@ def mixture_ratio(
         share: rho.
     """
     return np.log((1 - share) + share * relevant / irrelevant)
+
+
+def redundant_difference(rows: int = 2_000, seed: int = 0) -> tuple[int, int]:
+    """Strict reversals of the dense order by S* under a law of redundancy, exact densities.
+
+    A relevant row's dense score is normal around 1, an irrelevant one's around 0; whatever the
+    dense score, the lexical one is normal around it: `f1(l | v) = f0(l | v)`. S* is computed from
+    the joint densities, without cancelling what cancels.
+
+    Returns:
+        Reversals among pairs whose dense ratios differ by more than 1e-12, and these pairs.
+    """
+    from scipy.stats import norm
+
+    random = np.random.default_rng(seed)
+    dense = random.normal(random.random(rows) < 0.2, 1.0)
+    lexical = random.normal(dense, 1.0)
+    given = norm.logpdf(lexical, dense)
+    irrelevant, relevant = (norm.logpdf(dense, mean) for mean in (0.0, 1.0))
+    share = 0.2
+    joint = np.log((1 - share) + share * np.exp((relevant + given) - (irrelevant + given)))
+    order = np.argsort(relevant - irrelevant, kind="stable")
+    ratio, score = (relevant - irrelevant)[order], joint[order]
+    # Every pair by its distance in the dense order, so that memory stays small.
+    reversals = pairs = 0
+    for step in range(1, rows):
+        apart = ratio[step:] - ratio[:-step] > 1e-12
+        pairs += int(apart.sum())
+        reversals += int((score[step:] - score[:-step] < -1e-12)[apart].sum())
+    return reversals, pairs

@@ -60,9 +60,11 @@ KINDS = {
     "external-run": "run",
     "pages": "pages",
     "kv-haystack": "passages",
+    "economics-words": "vectors",
     "expert-training": "model",
     "expert-calibration": "calibration",
     "freeze": "frozen",
+    "fusion-job": "tables",
     "transfer-report": "figures",
 }
 """The kind of what a stage writes, where its name does not tell."""

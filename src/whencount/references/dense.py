@@ -38,7 +38,7 @@ def dense(documents: States | Sequence[States], queries: States, *, depth: int =
     """
     shards: list[States] = [documents] if isinstance(documents, np.ndarray) else list(documents)
     _check(shards, queries, depth)
-    units = _units(queries, "query", 0)
+    units = unit_rows(queries, "query", 0)
     total = sum(map(len, shards))
     if not total:
         raise InputError("there is no document to search; encode the collection first")
@@ -54,7 +54,7 @@ def dense(documents: States | Sequence[States], queries: States, *, depth: int =
     sizes = [high - low for _, low, high in blocks]
     for shard, low, high in progress(blocks, total, "dense search", "document", sizes):
         first = int(offsets[shard]) + low
-        rows = _units(shards[shard][low:high], "document", first).astype(np.float32)
+        rows = unit_rows(shards[shard][low:high], "document", first).astype(np.float32)
         for pool in pools:
             pool.offer(rows, first)
     return _rescored(pools, shards, offsets, depth)
@@ -71,7 +71,7 @@ def _check(shards: Sequence[States], queries: States, depth: int) -> None:
         )
 
 
-def _units(states: States, kind: str, first: int) -> NDArray[np.float64]:
+def unit_rows(states: States, kind: str, first: int) -> NDArray[np.float64]:
     """Rows of length 1 in float64; a zero row stays zero."""
     rows: NDArray[np.float64] = np.ascontiguousarray(states, dtype=np.float64)
     if not np.isfinite(rows).all():
@@ -140,8 +140,8 @@ def _rescored(
         order = np.argsort(pool.documents, kind="stable")
         for low in range(0, len(order), _RESCORED_AT_ONCE):
             chosen = order[low : low + _RESCORED_AT_ONCE]
-            rows = _gather(shards, offsets, pool.documents[chosen])
-            products = _units(rows, "document", 0) * pool.units[pool.rows[chosen]]
+            rows = gather_rows(shards, offsets, pool.documents[chosen])
+            products = unit_rows(rows, "document", 0) * pool.units[pool.rows[chosen]]
             scores[chosen] = products.sum(axis=1)
         order = np.lexsort((pool.documents, -scores, pool.rows))
         rows = pool.rows[order]
@@ -160,7 +160,7 @@ def _rescored(
     return Run.concatenate(parts)
 
 
-def _gather(
+def gather_rows(
     shards: Sequence[States], offsets: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> States:
     if len(shards) == 1:

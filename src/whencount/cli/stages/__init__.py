@@ -53,6 +53,15 @@ STAGES = {
         "Evaluate a model under every rule of routing.",
     ),
     "expert-collect": (f"{_HERE}.experts:expert_collect", "Gather the tables of expert routing."),
+    "fusion-job": (f"{_HERE}.fusion:fusion_job", "Fuse two arms on one collection by every rule."),
+    "fusion-collect": (f"{_HERE}.fusion:fusion_collect", "Gather the tables of the two arms."),
+    "economics-words": (f"{_HERE}.economics:economics_words", "Count words as sparse vectors."),
+    "economics-costs": (
+        f"{_HERE}.economics:economics_costs",
+        "Count, index and rank a representation.",
+    ),
+    "economics-times": (f"{_HERE}.economics:economics_times", "Time queries one by one."),
+    "economics-collect": (f"{_HERE}.economics:economics_collect", "Gather the tables of costs."),
     "pages": (f"{_HERE}.pages:pages", "Write a page per representation and collection."),
     "report": (f"{_HERE}.pages:report", "Run a report notebook and render its page."),
 }
