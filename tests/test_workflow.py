@@ -196,6 +196,17 @@ def test_a_collection_of_ones_own_joins_by_configuration_alone(study: Path, tmp_
     assert pq.read_table(work / target).num_rows == 1
 
 
+def test_the_study_of_two_arms_runs_on_what_the_study_has(study: Path) -> None:
+    folder = study / RESULTS / "fusion"
+    snakemake(study, "fusion", "--config", 'fusion={"queries": 12, "documents": 60, "floor": 0.3}')
+    claims = pd.read_parquet(folder / "claims.parquet")
+    assert set(claims["verdict"]) <= {"held", "refuted", "undecided"}
+    assert (pd.read_parquet(folder / "reversals.parquet")["violations"] == 0).all()
+    page = (study / PAGE.with_name("fusion.html")).read_text(encoding="utf-8")
+    assert "<h1" in page
+    assert "satisfies its condition" in page
+
+
 def test_a_wrong_key_stops_snakemake_with_a_sentence(tmp_path: Path) -> None:
     config = yaml.safe_load(CONFIG.read_text())
     config["encoder"]["max_token"] = 32

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST_ROUNDS = 5_000
+_MOST_ROUNDS = 2_000
 
 
 def project(
-    table: NDArray[np.float64], weights: NDArray[np.float64], tolerance: float = 1e-9
+    table: NDArray[np.float64], weights: NDArray[np.float64], tolerance: float = 1e-5
 ) -> NDArray[np.float64]:
     """The rising table nearest to `table` in weighted squares.
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from whencount.errors import InputError
 from whencount.fusion.isotonic import project
 
-_GRID = 33
-_MOST_POINTS = 20_000
+_GRID = 25
+_MOST_POINTS = 10_000
 FEWEST_ROWS = 50
 """Rows of the panel, and of its null, below which no density is estimated."""
 
@@ -104,7 +104,7 @@ def estimate(
     points = np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 2)
     bandwidth = min(len(rows), len(zero)) ** (-1 / 6)
     above, below = (
-        KernelDensity(bandwidth=bandwidth, rtol=1e-4)
+        KernelDensity(bandwidth=bandwidth, rtol=1e-3)
         .fit(one / spread)
         .score_samples(points / spread)
         .reshape(grid, grid)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from whencount.fusion.events import EVENTS
-from whencount.reports.canvas import dot, legend, name_rows, panels_of
+from whencount.reports.canvas import dot, legend, panels_of
 from whencount.reports.drawing import Drawing
 from whencount.reports.fusion_style import (
     POLICY_MARKS,
@@ -96,7 +96,8 @@ def _panels(
             panel.axvline(0, color=INK, lw=0.9, zorder=1)
         for border in np.arange(len(collections) - 1) + 0.5:
             panel.axhline(border, color=FAINT, lw=0.8)
-        name_rows(panel, [clipped(one, 30) for one in collections])
+        panel.set_yticks(range(len(collections)), [clipped(one, 30) for one in collections])
+        panel.set_ylim(len(collections) - 0.4, -0.6)
         panel.set_title(f"dense arm: {clipped(str(arm), 40)}")
         panel.set_xlabel(label)
     return figure
