@@ -9,6 +9,7 @@ costs `N sum_j q_j p_j` multiplications (the FLOPS of Paria et al.,
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -123,20 +124,82 @@ class Economics:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Profile:
+    """How many vectors have each feature, and how heavily; merged exactly from parts.
+
+    Attributes:
+        rows: how many vectors there are.
+        nonzeros: stored weights.
+        squares: sum of the squares of weights per vector.
+        counts: int64, (V,): vectors that have each feature.
+        sums: float64, (V,): summed weights of each feature.
+    """
+
+    rows: int
+    nonzeros: int
+    squares: int
+    counts: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, vocabulary_size: int) -> Profile:
+        """Of no vector."""
+        return cls(0, 0, 0, np.zeros(vocabulary_size, np.int64), np.zeros(vocabulary_size))
+
+    def __add__(self, other: Profile) -> Profile:
+        return Profile(
+            self.rows + other.rows,
+            self.nonzeros + other.nonzeros,
+            self.squares + other.squares,
+            self.counts + other.counts,
+            self.sums + other.sums,
+        )
+
+    @property
+    def activation(self) -> NDArray[np.float64]:
+        """Share of vectors in which each feature is active, (V,); zeros without any vector."""
+        return self.counts / max(1, self.rows)
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Mean weight of each feature over all vectors, (V,); zeros without any vector."""
+        return self.sums / max(1, self.rows)
+
+    @property
+    def mean_nonzeros(self) -> float:
+        """Stored weights per vector."""
+        return self.nonzeros / max(1, self.rows)
+
+    @property
+    def nonzeros_sd(self) -> float:
+        """Population standard deviation of that; from whole numbers, so without cancellation."""
+        spread = self.rows * self.squares - self.nonzeros**2
+        return math.sqrt(spread) / max(1, self.rows)
+
+
+def profile_of(vectors: SparseVectors) -> Profile:
+    """The profile of vectors as they are stored, after any cap."""
+    vocabulary = vectors.vocabulary_size
+    sizes = vectors.row_sizes()
+    values = vectors.values.astype(np.float64)
+    return Profile(
+        len(vectors),
+        vectors.nonzeros,
+        int((sizes * sizes).sum()),
+        np.bincount(vectors.features, minlength=vocabulary).astype(np.int64),
+        np.bincount(vectors.features, weights=values, minlength=vocabulary).astype(np.float64),
+    )
+
+
 def activation_profile(vectors: SparseVectors) -> NDArray[np.float64]:
     """Share of vectors in which each feature is active, shape (V,); zeros without any vector."""
-    counts = np.bincount(vectors.features, minlength=vectors.vocabulary_size)
-    return counts / max(1, len(vectors))
+    return profile_of(vectors).activation
 
 
 def weight_profile(vectors: SparseVectors) -> NDArray[np.float64]:
     """Mean weight of each feature over all vectors, shape (V,); zeros without any vector."""
-    sums = np.bincount(
-        vectors.features,
-        weights=vectors.values.astype(np.float64),
-        minlength=vectors.vocabulary_size,
-    )
-    return sums / max(1, len(vectors))
+    return profile_of(vectors).weights
 
 
 def economics(documents: SparseVectors, queries: SparseVectors) -> Economics:
@@ -145,27 +208,34 @@ def economics(documents: SparseVectors, queries: SparseVectors) -> Economics:
     Raises:
         InputError: documents and queries have other vocabularies, or there is nothing of one.
     """
-    for vectors, name in ((documents, "documents"), (queries, "queries")):
-        if not len(vectors):
+    return economics_of(profile_of(documents), profile_of(queries))
+
+
+def economics_of(documents: Profile, queries: Profile) -> Economics:
+    """The same of profiles, which may have been added up shard by shard.
+
+    Raises:
+        InputError: as `economics`.
+    """
+    for profile, name in ((documents, "documents"), (queries, "queries")):
+        if not profile.rows:
             raise InputError(f"there are no {name}, so nothing costs anything; give some")
-    p, q = activation_profile(documents), activation_profile(queries)
-    work = posting_work(len(documents), p, q)
-    sizes, query_sizes = documents.row_sizes(), queries.row_sizes()
-    vocabulary = documents.vocabulary_size
+    work = posting_work(documents.rows, documents.activation, queries.activation)
+    vocabulary = len(documents.counts)
     return Economics(
-        documents=len(documents),
-        queries=len(queries),
+        documents=documents.rows,
+        queries=queries.rows,
         vocabulary_size=vocabulary,
-        live_features=int(np.count_nonzero(p)),
-        document_nnz=float(sizes.mean()),
-        query_nnz=float(query_sizes.mean()),
-        document_nnz_sd=float(sizes.std()),
-        query_nnz_sd=float(query_sizes.std()),
-        activation_support=effective_support(p),
-        weight_support=effective_support(weight_profile(documents)),
-        query_support=effective_support(q),
+        live_features=int(np.count_nonzero(documents.counts)),
+        document_nnz=documents.mean_nonzeros,
+        query_nnz=queries.mean_nonzeros,
+        document_nnz_sd=documents.nonzeros_sd,
+        query_nnz_sd=queries.nonzeros_sd,
+        activation_support=effective_support(documents.activation),
+        weight_support=effective_support(documents.weights),
+        query_support=effective_support(queries.activation),
         posting_work=work,
-        posting_work_share=work / (len(documents) * vocabulary),
+        posting_work_share=work / (documents.rows * vocabulary),
         payload_bytes=documents.nonzeros * BYTES_PER_POSTING,
     )
 

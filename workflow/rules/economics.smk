@@ -1,0 +1,279 @@
+# What an index costs: for every representation and collection a job that counts, indexes and ranks;
+# for every collection one that times queries and takes all cores, so that nothing runs beside it.
+
+ECONOMICS = STUDY.get("economics") or {}
+ECONOMICS_RESULTS = f"{RESULTS}/economics"
+ECONOMICS_ON = [
+    name
+    for name in COLLECTIONS
+    if ECONOMICS and name in ECONOMICS.get("collections", [name])
+]
+
+
+def economics_job(kind, representation, collection, part, documents, queries):
+    """What one job reads: its name, the columns that name its rows, and its vectors."""
+    keys = {
+        "representation": representation,
+        "kind": kind,
+        "collection": collection,
+        "corpus": CORPUS[collection],
+    }
+    return f"{representation}.{collection}", {
+        "keys": keys,
+        "part": part,
+        "documents": documents,
+        "queries": queries,
+    }
+
+
+def economics_jobs():
+    """{name: what it reads} of every representation of the study on every collection."""
+    found = [
+        economics_job(
+            "external" if external_of(job.representation) else "basis",
+            job.representation,
+            job.collection,
+            f"{job.representation}.seed{job.seed}",
+            document_vectors(CORPUS[job.collection], job.representation),
+            query_vectors(job.collection, job.representation),
+        )
+        for job in JOBS
+        if job.seed == 0 and job.collection in ECONOMICS_ON
+    ]
+    for name in ECONOMICS_ON:
+        words = f"{ECONOMICS_RESULTS}/words/{name}"
+        found.append(
+            economics_job(
+                "words",
+                "words",
+                name,
+                "words.seed0",
+                [f"{words}/documents"],
+                f"{words}/queries",
+            )
+        )
+        if "dense" in STUDY["references"]:
+            states = document_vectors(CORPUS[name]), query_vectors(name)
+            found.append(economics_job("dense", "dense", name, "states.npy", *states))
+    return dict(found)
+
+
+ECONOMICS_JOBS = economics_jobs() if ECONOMICS else {}
+
+
+def economics_targets(wildcards):
+    """Everything of the study of costs; a configuration without one is told so."""
+    if not ECONOMICS_JOBS:
+        raise WorkflowError(
+            "the configuration has no study of costs, or no collection to run it on; add the key"
+            " economics to a study of retrieval (docs/economics.md)"
+        )
+    return [
+        *ECONOMICS_TABLES.values(),
+        *[part for kind in ECONOMICS_PARTS.values() for part in economics_parts(kind)],
+        page_of("economics"),
+    ]
+
+
+def economics_of(wildcards):
+    """What the job of these wildcards reads; one that the study lacks is refused by name."""
+    if wildcards.job not in ECONOMICS_JOBS:
+        raise WorkflowError(
+            f"the study of costs has no {wildcards.job!r}; it has {', '.join(ECONOMICS_JOBS)}"
+        )
+    return ECONOMICS_JOBS[wildcards.job]
+
+
+def collection_of_economics(wildcards):
+    return f"{RESULTS}/collections/{economics_of(wildcards)['keys']['collection']}"
+
+
+def economics_on(collection):
+    """The jobs of one collection."""
+    return [
+        job
+        for job in ECONOMICS_JOBS.values()
+        if job["keys"]["collection"] == collection
+    ]
+
+
+def economics_inputs(wildcards, side):
+    """Folders of all jobs of a collection, each once."""
+    found = {}
+    for job in economics_on(wildcards.collection):
+        folders = job[side] if side == "documents" else [job[side]]
+        found |= dict.fromkeys(folders)
+    return list(found)
+
+
+def economics_parts(kind):
+    """The tables that one of all is gathered from: a file per job, of times one per collection."""
+    names = ECONOMICS_ON if kind == "times" else ECONOMICS_JOBS
+    return [f"{ECONOMICS_RESULTS}/{kind}/{name}.parquet" for name in names]
+
+
+def memory_of_economics(corpus):
+    """An index lies on disk; what is held is a block of vectors and the numbers of documents."""
+    return 8000 if SHARDS[corpus] == 1 else 24000
+
+
+# The tables of all jobs, and the folders that their parts stand in.
+ECONOMICS_PARTS = {"economics": "costs", "profiles": "profiles", "times": "times"}
+ECONOMICS_TABLES = {
+    part: f"{ECONOMICS_RESULTS}/{table}.parquet"
+    for table, part in ECONOMICS_PARTS.items()
+}
+ECONOMICS_OPTIONS = as_json(
+    {key: value for key, value in ECONOMICS.items() if key != "collections"}
+)
+
+
+if ECONOMICS_JOBS:
+
+    rule economics_words:
+        input:
+            collection=f"{RESULTS}/collections/{{collection}}",
+        output:
+            documents=directory(f"{ECONOMICS_RESULTS}/words/{{collection}}/documents"),
+            queries=directory(f"{ECONOMICS_RESULTS}/words/{{collection}}/queries"),
+        log:
+            f"{RESULTS}/logs/economics_words/{{collection}}.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/economics_words/{{collection}}.tsv"
+        conda:
+            "../../envs/search.yaml"
+        threads: 1
+        resources:
+            mem_mb=16000,
+            runtime=120,
+        params:
+            code=code_of("economics-words"),
+        message:
+            "counting the words of {wildcards.collection}"
+        shell:
+            "whencount stage economics-words --collection {input.collection} --part words.seed0"
+            " --documents {output.documents} --queries {output.queries} 2>&1 | tee {log}"
+
+    rule economics_costs:
+        input:
+            documents=lambda wildcards: economics_of(wildcards)["documents"],
+            queries=lambda wildcards: economics_of(wildcards)["queries"],
+            collection=collection_of_economics,
+        output:
+            costs=f"{ECONOMICS_RESULTS}/costs/{{job}}.parquet",
+            profiles=f"{ECONOMICS_RESULTS}/profiles/{{job}}.parquet",
+        log:
+            f"{RESULTS}/logs/economics_costs/{{job}}.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/economics_costs/{{job}}.tsv"
+        conda:
+            "../../envs/search.yaml"
+        threads: 1
+        resources:
+            mem_mb=lambda wildcards: memory_of_economics(
+                economics_of(wildcards)["keys"]["corpus"]
+            ),
+            runtime=240,
+        params:
+            code=code_of("economics-costs"),
+            columns=lambda wildcards: as_json(economics_of(wildcards)["keys"]),
+            part=lambda wildcards: economics_of(wildcards)["part"],
+            study=ECONOMICS_OPTIONS,
+        message:
+            "counting what {wildcards.job} costs"
+        shell:
+            "whencount stage economics-costs --keys {params.columns:q} --part {params.part}"
+            " --queries {input.queries} --collection {input.collection} --study {params.study:q}"
+            " --threads {threads} --costs {output.costs} --profiles {output.profiles}"
+            " {input.documents} 2>&1 | tee {log}"
+
+    rule economics_times:
+        input:
+            documents=lambda wildcards: economics_inputs(wildcards, "documents"),
+            queries=lambda wildcards: economics_inputs(wildcards, "queries"),
+            collection=f"{RESULTS}/collections/{{collection}}",
+        output:
+            f"{ECONOMICS_RESULTS}/times/{{collection}}.parquet",
+        log:
+            f"{RESULTS}/logs/economics_times/{{collection}}.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/economics_times/{{collection}}.tsv"
+        conda:
+            "../../envs/search.yaml"
+        # All cores of this machine, of which the search uses `economics.threads`.
+        threads: workflow.cores or ECONOMICS["threads"]
+        resources:
+            mem_mb=lambda wildcards: memory_of_economics(CORPUS[wildcards.collection]),
+            runtime=720,
+        params:
+            code=code_of("economics-times"),
+            jobs=lambda wildcards: as_json(economics_on(wildcards.collection)),
+            study=ECONOMICS_OPTIONS,
+        message:
+            "timing queries of {wildcards.collection}, one representation after the other"
+        shell:
+            "whencount stage economics-times --jobs {params.jobs:q}"
+            " --collection {input.collection} --study {params.study:q} --out {output}"
+            " 2>&1 | tee {log}"
+
+    rule economics_collect:
+        input:
+            lambda wildcards: economics_parts(ECONOMICS_PARTS[wildcards.table]),
+        output:
+            f"{ECONOMICS_RESULTS}/{{table}}.parquet",
+        log:
+            f"{RESULTS}/logs/economics_collect/{{table}}.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/economics_collect/{{table}}.tsv"
+        wildcard_constraints:
+            table="|".join(ECONOMICS_PARTS),
+        conda:
+            "../../envs/statistics.yaml"
+        threads: 1
+        resources:
+            mem_mb=4000,
+            runtime=20,
+        params:
+            code=code_of("economics-collect"),
+        message:
+            "gathering {wildcards.table}"
+        shell:
+            "whencount stage economics-collect --out {output} {input} 2>&1 | tee {log}"
+
+    rule economics_report:
+        input:
+            **ECONOMICS_TABLES,
+            notebook=NOTEBOOKS / "economics.ipynb",
+        output:
+            page=report(
+                f"{REPORTS}/economics.html",
+                caption="../report/economics.rst",
+                category="Economics",
+            ),
+            figures=directory(f"{RESULTS}/figures/economics"),
+        log:
+            f"{RESULTS}/logs/economics_report.log",
+        benchmark:
+            f"{RESULTS}/benchmarks/economics_report.tsv"
+        conda:
+            "../../envs/report.yaml"
+        threads: 1
+        resources:
+            mem_mb=4000,
+            runtime=30,
+        params:
+            code=code_of("setting-report", NOTEBOOKS / "economics.ipynb"),
+            settings=as_json(
+                {
+                    "study": STUDY["study"],
+                    "setting": "economics",
+                    "settings": ECONOMICS,
+                }
+            ),
+            tables=as_json(ECONOMICS_TABLES),
+        message:
+            "drawing {output.page}"
+        shell:
+            "whencount stage setting-report --notebook {input.notebook}"
+            " --settings {params.settings:q} --tables {params.tables:q}"
+            " --figures {output.figures} --out {output.page} 2>&1 | tee {log}"
