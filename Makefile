@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report pages experts economics transfer fusion test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
+.PHONY: help setup study report pages experts latent-terms reversal economics transfer fusion test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,12 @@ experts: $(READY) ## run the study of expert routing alone (setting C)
 
 economics: $(READY) ## measure what the index of each representation costs
 	$(STUDY) economics $(OTHER)
+
+latent-terms: $(READY) ## run the study of latent terms: sparse codes of tokens as terms
+	$(STUDY) latent_terms $(OTHER) --config transfer=false
+
+reversal: $(READY) ## compare BM25 with the inner product on latent terms and SPLADE-like vectors
+	$(STUDY) reversal $(OTHER) --config transfer=false
 
 transfer: $(READY) ## freeze predictors of retrieval, put them to the test on the other settings
 	$(STUDY) transfer $(OTHER)

@@ -7,6 +7,8 @@
 #   snakemake --cores 2 experts      the scorer chooses the experts of a mixture-of-experts model
 #   snakemake --cores 2 fusion       a dense and a lexical ranking made one: when does which rule help
 #   snakemake --cores 2 economics    what the index of each representation costs
+#   snakemake --cores 2 latent_terms sparse codes of tokens as the terms of an index
+#   snakemake --cores 2 reversal     BM25 against the inner product, on them and on SPLADE-like vectors
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
 #   snakemake study --configfile configs/full.yaml --profile cluster     the published grid on Slurm
@@ -35,6 +37,8 @@ include: "workflow/rules/pages.smk"
 include: "workflow/rules/experts.smk"
 include: "workflow/rules/setting_reports.smk"
 include: "workflow/rules/transfer.smk"
+include: "workflow/rules/latent_terms.smk"
+include: "workflow/rules/latent_reports.smk"
 include: "workflow/rules/economics.smk"
 include: "workflow/rules/fusion.smk"
 
@@ -48,6 +52,8 @@ localrules:
     transfer,
     economics,
     fusion,
+    latent_terms,
+    reversal,
 
 
 # Every table stands here by name, so that a lost one is made again although the page is there.
@@ -110,3 +116,17 @@ rule economics:
         economics_targets,
     message:
         "the study of costs is done: open {REPORTS}/economics.html"
+
+
+rule latent_terms:
+    input:
+        latent_targets,
+    message:
+        "the study of latent terms is done: open {REPORTS}/latent_terms.html"
+
+
+rule reversal:
+    input:
+        reversal_targets,
+    message:
+        "the comparison is done: open {REPORTS}/reversal.html"

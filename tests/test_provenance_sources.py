@@ -98,8 +98,11 @@ def test_a_change_in_a_module_changes_exactly_the_stages_that_use_it(copy: Path)
 
 
 def test_the_stages_that_use_a_module_are_those_that_run_it(copy: Path) -> None:
-    assert users(copy, "whencount.references.lexical") == {"bm25", "fusion-job"}
-    assert users(copy, "whencount.references.dense") == {"dense"}
+    assert users(copy, "whencount.references.lexical") >= {"bm25", "fusion-job", "latent-beside"}
+    assert users(copy, "whencount.references.dense") >= {"dense", "latent-beside"}
+    for module in ("lexical", "dense"):
+        apart = {"score", "rrf", "encode", "shares", "latent-score", "latent-learned-frequencies"}
+        assert not users(copy, f"whencount.references.{module}") & apart
     assert "report" in users(copy, "whencount.reports.figures")
     assert not users(copy, "whencount.reports.figures") & {"score", "shares", "encode"}
     assert users(copy, "whencount.collections.limit") >= {"collection"}

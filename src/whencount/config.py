@@ -16,6 +16,7 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from whencount.errors import InputError
 from whencount.expert_config import check_experts
+from whencount.latent_config import check_latent_terms
 from whencount.naming import RANDOM_BASES, Representation
 from whencount.page_config import check_pages
 from whencount.yaml_files import read_yaml
@@ -96,6 +97,7 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
         )
     check_pages(checked)
     check_experts(checked)
+    check_latent_terms(checked)
     _choose_shards(checked)
     return checked
 

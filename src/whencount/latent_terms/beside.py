@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 from whencount import measures
 from whencount.collections.prepared import PreparedCollection
 from whencount.latent_terms import recall
-from whencount.latent_terms.frequencies import rank_frequency
+from whencount.latent_terms.frequencies import curve
 from whencount.latent_terms.splitting import development_split
 from whencount.references.dense import dense
 from whencount.references.lexical import count_terms
 from whencount.references.runs import Run, run_of_rankings
 from whencount.scoring import Configuration, Parameters
-from whencount.search import CollectionStatistics, collection_statistics, search
-from whencount.vectors import SparseVectors
+from whencount.search import search
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WORDS, DENSE, LEARNED = "words", "dense", "learned_sparse"
+WORDS, DENSE = "words", "dense"
 _DEPTH = 10
 
 
@@ -86,23 +85,5 @@ def beside(
             }
         ),
         "recall": pd.concat(deep, ignore_index=True) if deep else recall.empty(),
-        "frequencies": _curve(WORDS, WORDS, collection_statistics(documents)),
+        "frequencies": curve(WORDS, WORDS, [documents]),
     }
-
-
-def learned_frequencies(vectors: Mapping[str, Sequence[SparseVectors]]) -> pd.DataFrame:
-    """The same `frequencies` of SPLADE-like vectors: name to the shards of documents."""
-    import pandas as pd
-
-    curves = []
-    for name, shards in vectors.items():
-        parts = [collection_statistics(shard) for shard in shards]
-        curves.append(_curve(LEARNED, name, CollectionStatistics.merge(parts)))
-    return pd.concat(curves, ignore_index=True)
-
-
-def _curve(kind: str, name: str, statistics: CollectionStatistics) -> pd.DataFrame:
-    table = rank_frequency(statistics.document_frequency, statistics.documents)
-    table.insert(0, "representation", name)
-    table.insert(0, "kind", kind)
-    return table

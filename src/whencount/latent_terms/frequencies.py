@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whencount.diagnostics import zipf_slope
+from whencount.search import CollectionStatistics, collection_statistics
+from whencount.vectors import SparseVectors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,3 +51,26 @@ def rank_frequency(document_frequency: NDArray[np.int64], documents: int) -> pd.
             "zipf_slope": zipf_slope(document_frequency, documents),
         }
     )
+
+
+def curve(kind: str, name: str, shards: Sequence[SparseVectors]) -> pd.DataFrame:
+    """`rank_frequency` of the documents of a collection, with the columns kind and representation.
+
+    Args:
+        kind: `words` or `learned_sparse`.
+        name: of the representation.
+        shards: of the documents, laid end to end.
+    """
+    statistics = CollectionStatistics.merge([collection_statistics(shard) for shard in shards])
+    table = rank_frequency(statistics.document_frequency, statistics.documents)
+    table.insert(0, "representation", name)
+    table.insert(0, "kind", kind)
+    return table
+
+
+def learned_frequencies(vectors: Mapping[str, Sequence[SparseVectors]]) -> pd.DataFrame:
+    """The curves of SPLADE-like vectors: name to the shards of documents."""
+    import pandas as pd
+
+    curves = [curve("learned_sparse", name, shards) for name, shards in vectors.items()]
+    return pd.concat(curves, ignore_index=True)

@@ -166,7 +166,7 @@ def load_pages(paths: Mapping[str, str | Path]) -> PagesTables:
         InputError: one of the first three is missing, damaged or lacks a column; another is
             damaged.
     """
-    needed = {name: _needed(paths, name, columns) for name, columns in _PAGES.items()}
+    needed = {name: needed_table(paths, name, columns) for name, columns in _PAGES.items()}
     more, notes = _further(paths, _PAGES_MORE)
     return PagesTables(
         **needed,
@@ -186,13 +186,20 @@ def load_experts(paths: Mapping[str, str | Path]) -> ExpertsTables:
     Raises:
         InputError: as `load_pages`.
     """
-    needed = {name: _needed(paths, name, columns) for name, columns in _EXPERTS.items()}
+    needed = {name: needed_table(paths, name, columns) for name, columns in _EXPERTS.items()}
     needed["per_document"] = _with_quality(needed["per_document"], paths["per_document"])
     more, notes = _further(paths, _EXPERTS_MORE)
     return ExpertsTables(**needed, routing=more["routing"], training=more["training"], notes=notes)
 
 
-def _needed(paths: Mapping[str, str | Path], name: str, columns: tuple[str, ...]) -> pd.DataFrame:
+def needed_table(
+    paths: Mapping[str, str | Path], name: str, columns: tuple[str, ...]
+) -> pd.DataFrame:
+    """Read a table that a page cannot do without.
+
+    Raises:
+        InputError: it is not named, missing, damaged or lacks a column.
+    """
     if not paths.get(name):
         raise InputError(f"the report needs the table {name}; name its file")
     table = read_table(paths[name])

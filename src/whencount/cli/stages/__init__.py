@@ -62,6 +62,29 @@ STAGES = {
     ),
     "economics-times": (f"{_HERE}.economics:economics_times", "Time queries one by one."),
     "economics-collect": (f"{_HERE}.economics:economics_collect", "Gather the tables of costs."),
+    "latent-score": (f"{_HERE}.latent_study:latent_score", "Score, tune and prune latent terms."),
+    "latent-beside": (
+        f"{_HERE}.latent_study:latent_beside",
+        "Measure what stands beside latent terms: words, a dense ranking.",
+    ),
+    "latent-learned-frequencies": (
+        f"{_HERE}.latent_study:latent_learned_frequencies",
+        "Rank the features of SPLADE-like vectors by frequency.",
+    ),
+    "latent-collect": (f"{_HERE}.latent_study:latent_collect", "Gather tables of latent terms."),
+    "latent-compare": (f"{_HERE}.latent_study:latent_compare", "Compare tuned and untuned."),
+    "latent-reversal": (
+        f"{_HERE}.latent_study:latent_reversal",
+        "Compare BM25 with the inner product on both kinds of vectors.",
+    ),
+    "latent-features": (
+        f"{_HERE}.latent_study:latent_features",
+        "Find where each latent term is strongest.",
+    ),
+    "latent-browser": (
+        f"{_HERE}.latent_study:latent_browser",
+        "Write the page to read and label latent terms on.",
+    ),
     "pages": (f"{_HERE}.pages:pages", "Write a page per representation and collection."),
     "report": (f"{_HERE}.pages:report", "Run a report notebook and render its page."),
 }

@@ -155,7 +155,7 @@ def latent_beside(
 @click.option("--out", type=WRITES, required=True)
 def latent_learned_frequencies(vectors: dict[str, str], out: Path) -> None:
     """Rank the features of SPLADE-like vectors by document frequency."""
-    from whencount.latent_terms.beside import learned_frequencies
+    from whencount.latent_terms.frequencies import learned_frequencies
     from whencount.vectors import SparseVectors
 
     shards: dict[str, list[SparseVectors]] = {}
