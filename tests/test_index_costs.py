@@ -129,6 +129,31 @@ def test_shards_are_counted_block_by_block(
     pd.testing.assert_frame_equal(found, expected, rtol=1e-12)
 
 
+def test_weights_of_latent_terms_are_raised_before_they_are_capped(
+    made: Path, judgements: Judgements, tmp_path: Path
+) -> None:
+    source = sources.Sparse(
+        [SparseVectors.load(folder / "sae_token.seed0") for folder in shards(made)],
+        SparseVectors.load(made / "queries" / "sae_token.seed0"),
+        (4, 8),
+        exponent=0.5,
+    )
+    rooted = tmp_path / "rooted"
+    for name in ("documents.0of2", "documents.1of2", "queries"):
+        own = SparseVectors.load(made / name / "sae_token.seed0")
+        (rooted / name).mkdir(parents=True)
+        replace(own, values=np.sqrt(own.values)).save(rooted / name / "sae_token.seed0")
+    expected, _ = measured(rooted, judgements, tmp_path)
+    row = source.costs(*source.profiles()).columns()
+    for name, value in row.items():
+        assert expected[name].iloc[0] == pytest.approx(value, rel=1e-6), name
+    found, _ = source.index(tmp_path / "index", Parameters(0.9, 0.4)).rank(
+        0, 40, CONFIGURATIONS[:1], 10, 1
+    )
+    means = mean_quality(ndcg(found[0], np.full(40, 10, np.int32), judgements), judgements)
+    assert expected["q000"].iloc[0] == pytest.approx(float(means), rel=1e-6)
+
+
 def test_dense_vectors_multiply_every_number(
     made: Path, judgements: Judgements, tmp_path: Path
 ) -> None:

@@ -10,7 +10,9 @@ ECONOMICS_ON = [
 ]
 
 
-def economics_job(kind, representation, collection, part, documents, queries):
+def economics_job(
+    kind, representation, collection, part, documents, queries, exponent=1.0
+):
     """What one job reads: its name, the columns that name its rows, and its vectors."""
     keys = {
         "representation": representation,
@@ -23,6 +25,7 @@ def economics_job(kind, representation, collection, part, documents, queries):
         "part": part,
         "documents": documents,
         "queries": queries,
+        "exponent": exponent,
     }
 
 
@@ -55,6 +58,21 @@ def economics_jobs():
         if "dense" in STUDY["references"]:
             states = document_vectors(CORPUS[name]), query_vectors(name)
             found.append(economics_job("dense", "dense", name, "states.npy", *states))
+    for model in LATENT.get("models", {}):
+        seed = LATENT["seeds"][0]
+        found += [
+            economics_job(
+                "latent_terms",
+                f"{model}_latent",
+                name,
+                "",
+                latent_documents(CORPUS[name], model, seed),
+                latent_queries(name, model, seed),
+                LATENT["phi"],
+            )
+            for name in ECONOMICS_ON
+            if name in LATENT_COLLECTIONS
+        ]
     return dict(found)
 
 
@@ -178,11 +196,13 @@ if ECONOMICS_JOBS:
             code=code_of("economics-costs"),
             columns=lambda wildcards: as_json(economics_of(wildcards)["keys"]),
             part=lambda wildcards: economics_of(wildcards)["part"],
+            exponent=lambda wildcards: economics_of(wildcards)["exponent"],
             study=ECONOMICS_OPTIONS,
         message:
             "counting what {wildcards.job} costs"
         shell:
-            "whencount stage economics-costs --keys {params.columns:q} --part {params.part}"
+            "whencount stage economics-costs --keys {params.columns:q} --part {params.part:q}"
+            " --exponent {params.exponent}"
             " --queries {input.queries} --collection {input.collection} --study {params.study:q}"
             " --threads {threads} --costs {output.costs} --profiles {output.profiles}"
             " {input.documents} 2>&1 | tee {log}"

@@ -41,13 +41,14 @@ def costs(
     parameters: Parameters,
     folder: Path,
     threads: int,
+    exponent: float = 1.0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Count, index and rank a representation at every budget; docs/tables.md has the columns.
 
     Documents are read a block at a time, and the index lies on disk while it is searched.
 
     Args:
-        documents, queries, part: as `whencount.index_costs.sources.open_source`.
+        documents, queries, part, exponent: as `whencount.index_costs.sources.open_source`.
         judgements: of the collection.
         keys: columns that name the rows.
         budgets: `32/128` say, or `native`.
@@ -62,7 +63,7 @@ def costs(
 
     rows, profiles = [], []
     for budget in budgets:
-        source = open_source(documents, queries, part, parse_budget(budget))
+        source = open_source(documents, queries, part, parse_budget(budget), exponent)
         sides = source.profiles()
         named = {**keys, "budget": budget, "k1": parameters.k1, "b": parameters.b}
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -129,6 +130,7 @@ def times(
     sample: int,
     rounds: int,
     threads: int,
+    exponent: float = 1.0,
 ) -> pd.DataFrame:
     """Time queries one by one, under the full configuration alone and under all eight at once.
 
@@ -136,7 +138,7 @@ def times(
     over its rounds. The index is memory-mapped and has been read whole before.
 
     Args:
-        documents, queries, part, budgets, parameters, folder: as `costs`.
+        documents, queries, part, budgets, parameters, folder, exponent: as `costs`.
         count: how many queries there are.
         keys: columns that name the rows.
         sample: time no more than so many, evenly spread.
@@ -150,7 +152,7 @@ def times(
 
     rows = []
     for budget in budgets:
-        source = open_source(documents, queries, part, parse_budget(budget))
+        source = open_source(documents, queries, part, parse_budget(budget), exponent)
         chosen = np.unique(np.linspace(0, count - 1, min(sample, count)).round().astype(np.int64))
         row: dict[str, Any] = {**keys, "budget": budget}
         row |= {"timed_queries": len(chosen), "rounds": rounds, "threads": threads}

@@ -16,6 +16,7 @@ from whencount.economics import Economics, Profile, dense_payload, economics_of,
 from whencount.engine.index import Index, block_size
 from whencount.engine.storage import open_index, write_index
 from whencount.errors import InputError
+from whencount.latent_terms.weights import weigh
 from whencount.scoring import Configuration, Parameters
 from whencount.search import collection_statistics, search
 from whencount.vectors import SparseVectors
@@ -46,6 +47,7 @@ class Sparse:
         documents: the shards of the collection, in order.
         queries: their vectors.
         budgets: of queries and of documents; None keeps all.
+        exponent: of the weights, which are raised to it before anything (latent terms).
     """
 
     def __init__(
@@ -53,20 +55,22 @@ class Sparse:
         documents: Sequence[SparseVectors],
         queries: SparseVectors,
         budgets: tuple[int | None, int | None] = (None, None),
+        exponent: float = 1.0,
     ) -> None:
         if len({one.vocabulary_size for one in (*documents, queries)}) != 1:
             raise InputError(
                 "documents and queries have other vocabularies; encode both with one model"
             )
         self._documents = documents
-        self._queries = queries.cap(budgets[0])
-        self._budget = budgets[1]
+        self._queries = weigh(queries, exponent).cap(budgets[0])
+        self._budget, self._exponent = budgets[1], exponent
 
     def blocks(self) -> Iterator[SparseVectors]:
         """The capped documents, some rows at a time."""
         for shard in self._documents:
             for low in range(0, len(shard), _ROWS_AT_ONCE):
-                yield shard.slice(low, min(low + _ROWS_AT_ONCE, len(shard))).cap(self._budget)
+                block = shard.slice(low, min(low + _ROWS_AT_ONCE, len(shard)))
+                yield weigh(block, self._exponent).cap(self._budget)
 
     def profiles(self) -> tuple[Profile, Profile]:
         """Of documents and of queries."""
@@ -170,22 +174,28 @@ class DenseIndex:
 
 
 def open_source(
-    documents: Sequence[Path], queries: Path, part: str, budgets: tuple[int | None, int | None]
+    documents: Sequence[Path],
+    queries: Path,
+    part: str,
+    budgets: tuple[int | None, int | None],
+    exponent: float = 1.0,
 ) -> Sparse | Dense:
     """Open the vectors of a representation, memory-mapped.
 
     Args:
         documents: folders of the shards of a corpus.
         queries: the folder of the queries.
-        part: what in these folders: `sae_token.seed0` say, or `states.npy` for dense states.
+        part: what in these folders: `sae_token.seed0` say, or `states.npy` for dense states; empty
+            where they are the vectors themselves.
         budgets: of queries and documents, for sparse vectors.
+        exponent: of the weights of sparse vectors.
 
     Raises:
         InputError: something is missing or damaged.
     """
     if part != DENSE_PART:
         shards = [SparseVectors.load(folder / part) for folder in documents]
-        return Sparse(shards, SparseVectors.load(queries / part), budgets)
+        return Sparse(shards, SparseVectors.load(queries / part), budgets, exponent)
     try:
         states = [np.load(folder / part, mmap_mode="r") for folder in (*documents, queries)]
     except (OSError, ValueError) as error:

@@ -22,6 +22,8 @@ def name_of(representation: str, budget: str = "") -> str:
         basis, _, granularity = representation.rpartition("_")
         known = granularity in _MARKERS and basis
         name = f"{basis_name(basis)} {granularity}" if known else representation
+        if granularity == "latent":
+            name = f"{basis}, latent terms"
     return f"{name} at {budget}" if budget not in ("", "native") else name
 
 

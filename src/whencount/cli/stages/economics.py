@@ -43,7 +43,8 @@ def _concerns(given: dict[str, Any]) -> dict[str, Any]:
 
 @click.command("economics-costs", cls=StageCommand, concerns=_concerns, reads=_reads)
 @click.option("--keys", type=JSON, required=True, help="Columns that name the rows.")
-@click.option("--part", required=True, help="sae_token.seed0, say, or states.npy.")
+@click.option("--part", required=True, help="sae_token.seed0, say, or states.npy, or nothing.")
+@click.option("--exponent", type=float, default=1.0, help="Weights are raised to it.")
 @click.option("--queries", type=READS, required=True)
 @click.option("--collection", type=READS, required=True)
 @click.option("--study", type=JSON, required=True, help="`economics` of the config.")
@@ -54,6 +55,7 @@ def _concerns(given: dict[str, Any]) -> dict[str, Any]:
 def economics_costs(
     keys: dict[str, Any],
     part: str,
+    exponent: float,
     queries: Path,
     collection: Path,
     study: dict[str, Any],
@@ -81,6 +83,7 @@ def economics_costs(
             Parameters(study["k1"], study["b"]),
             costs.parent,
             threads,
+            exponent,
         )
         write_table(shown, profiles)
         write_table(table, costs)
@@ -143,6 +146,7 @@ def economics_times(
                         sample=study["queries"],
                         rounds=study["rounds"],
                         threads=threads,
+                        exponent=job["exponent"],
                     )
                     write_table(table, part)
                 tables.append(read_table(part))
