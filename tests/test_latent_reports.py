@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,8 @@ def tables(change: float = 0.1, model: str = "toy") -> LatentTables:
         ),
         words=both.merge(queries[["query_id"]].drop_duplicates(), how="cross").assign(ndcg_10=0.5),
         training=pd.DataFrame(
-            {"model": model, "seed": 0, "step": [1, 2], "loss": [2.0, 1.0], "dead": [0, 5]}
-        ),
+            {"model": model, "seed": 0, "step": [1, 2], "states": [9, 18], "dead": [0, 5]}
+        ).assign(training_fvu=0.3, validation_fvu=[0.4, 0.3], active=16.0),
     )
 
 
@@ -182,19 +183,16 @@ def test_every_figure_and_table_is_drawn_and_data_is_escaped(tmp_path: Path) -> 
     assert len(list(tmp_path.glob("*.svg"))) == 6
     assert latent_figures.recall(read.recall[:0], read.reference_recall[:0]) is None
     assert latent_pieces.recalled(read.recall[:0], read.reference_recall[:0]) is None
-    assert latent_figures.training(None) is None
+    assert latent_figures.training(read.training[:0]) is None
 
 
 def test_a_table_without_a_column_is_refused_by_name(tmp_path: Path) -> None:
     read = tables()
     paths = {}
-    for name in ("rows", "grid", "comparisons", "tuned", "recall", "reference_recall", "pruning"):
-        write_table(getattr(read, name), tmp_path / f"{name}.parquet")
-        paths[name] = tmp_path / f"{name}.parquet"
-    for name in ("frequencies", "reference_frequencies", "words"):
-        write_table(getattr(read, name), tmp_path / f"{name}.parquet")
-        paths[name] = tmp_path / f"{name}.parquet"
-    assert load_latent(paths).training is None
+    for field in fields(LatentTables):
+        paths[field.name] = tmp_path / f"{field.name}.parquet"
+        write_table(getattr(read, field.name), paths[field.name])
+    assert len(load_latent(paths).rows) == 4
     write_table(read.grid.drop(columns="chosen"), paths["grid"])
     with pytest.raises(InputError, match=r"grid\.parquet lacks the columns chosen"):
         load_latent(paths)

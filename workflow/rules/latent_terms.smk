@@ -29,7 +29,7 @@ LATENT_NAMES = [
 ]
 LATENT_TABLES = {
     name: f"{LATENT_RESULTS}/{name}.parquet"
-    for name in (*LATENT_KINDS, *LATENT_BESIDE, "comparisons")
+    for name in (*LATENT_KINDS, *LATENT_BESIDE, "comparisons", "training")
 }
 LEARNED = STUDY.get("learned_sparse", {})
 REVERSAL_TABLES = {

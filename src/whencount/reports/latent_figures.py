@@ -308,32 +308,36 @@ def rank_frequency(curves: Sequence[tuple[str, pd.DataFrame]], name: str = "zipf
 
 
 @mpl.rc_context(SETTINGS)
-def training(table: pd.DataFrame | None) -> Drawing | None:
+def training(table: pd.DataFrame) -> Drawing | None:
     """How error and dead features went in training, a line per dictionary."""
-    needed = {"model", "seed", "step", "loss", "dead"}
-    if table is None or not needed <= set(table.columns) or len(table) == 0:
+    if len(table) == 0:
         return None
     marks = model_marks(table["model"].astype(str))
     figure, panels = panels_of(2, 2.6, columns=2, share_y=False)
     for panel, column, label in zip(
-        panels, ("loss", "dead"), ("reconstruction error", "dead features"), strict=True
-    ):
+        panels, ("validation_fvu", "dead"), ("error on validation passages", "dead features"),
+        strict=True,
+    ):  # fmt: skip
         for (model, _), mine in table.groupby(["model", "seed"], sort=True):
             mark = marks[str(model)]
-            curve = mine.dropna(subset=[column]).sort_values("step")
-            panel.plot(curve["step"], curve[column], color=mark.colour, ls=mark.line, lw=1.1)
-        panel.set_xlabel("step")
+            curve = mine.dropna(subset=[column]).sort_values("states")
+            panel.plot(
+                curve["states"], curve[column], mark.marker, color=mark.colour, ls=mark.line,
+                lw=1.1, ms=3.5,
+            )  # fmt: skip
+        panel.set_xlabel("token states seen")
         panel.set_ylabel(label)
-    panels[0].set_yscale("log")
-    panels[0].yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    panels[0].yaxis.set_minor_formatter(NullFormatter())
-    plain = {name: Mark(mark.colour, "", mark.line) for name, mark in marks.items()}
-    legend(figure, handles(plain, {}))
+        panel.set_ylim(bottom=0)
+        panel.locator_params(nbins=5)
+        panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    named = {name: model_name(name) for name in marks}
+    legend(figure, handles(marks, named))
     return Drawing(
         "training",
         figure,
         "Training of the dictionaries",
-        "Reconstruction error of a batch and the number of features that have not fired of late,"
-        " by training step; a line per model and seed.",
-        "Two line plots: reconstruction error and dead features against the training step.",
+        "Left: the share of variance that the codes leave unexplained on passages held back. Right:"
+        " features that fired for no state of late, which cost nothing and tell nothing. A line per"
+        " model and seed.",
+        "Two line plots: reconstruction error and dead features against the states seen.",
     )

@@ -168,13 +168,11 @@ def pruned(table: pd.DataFrame) -> Table:
     )
 
 
-def trained(table: pd.DataFrame | None) -> Table | None:
-    """The last line of each training, where the run has the table."""
-    if table is None or len(table) == 0 or not {"model", "seed", "step"} <= set(table.columns):
-        return None
+def trained(table: pd.DataFrame) -> Table:
+    """The last line of each training."""
     last = table.sort_values("step", kind="stable").groupby(["model", "seed"]).tail(1)
     last = last.sort_values(["model", "seed"])
-    columns = [str(name) for name in last.columns if name not in ("model", "seed")]
+    columns = ["step", "states", "training_fvu", "validation_fvu", "active", "dead"]
     body = [
         [
             html.escape(clipped(str(line["model"]), 40)),
@@ -183,7 +181,9 @@ def trained(table: pd.DataFrame | None) -> Table | None:
         ]
         for _, line in last.iterrows()
     ]
-    return Table(bounded(["model", "seed", *columns], body, 1, "training.parquet"))
+    head = ["model", "seed", "steps", "states", "error, training", "error, validation"]
+    head += ["active", "dead features"]
+    return Table(bounded(head, body, 1, "training.parquet"))
 
 
 def _value(value: Any) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from whencount.attribution import QUALITY_COLUMNS
 from whencount.reports.setting_tables import needed_table
-from whencount.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +25,7 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "frequencies": (*_NAMES, "rank", "frequency", "zipf_slope"),
     "reference_frequencies": ("collection", "kind", "rank", "frequency", "zipf_slope"),
     "words": ("collection", "query_id", "ndcg_10"),
+    "training": ("model", "seed", "step", "states", "validation_fvu", "dead"),
 }
 
 
@@ -35,8 +35,7 @@ class LatentTables:
 
     Attributes:
         rows, grid, comparisons, tuned, recall, reference_recall, pruning, frequencies,
-            reference_frequencies, words: the tables of these names.
-        training: how the dictionaries were trained; None where the run has no such table.
+            reference_frequencies, words, training: the tables of these names.
     """
 
     rows: pd.DataFrame
@@ -49,15 +48,14 @@ class LatentTables:
     frequencies: pd.DataFrame
     reference_frequencies: pd.DataFrame
     words: pd.DataFrame
-    training: pd.DataFrame | None = None
+    training: pd.DataFrame
 
 
 def load_latent(paths: Mapping[str, str | Path]) -> LatentTables:
-    """Read the tables of a study of latent terms; of `paths`, `training` may be left out.
+    """Read the tables of a study of latent terms, from files by the names of LatentTables.
 
     Raises:
         InputError: a table is missing or damaged, or lacks a column.
     """
     read = {name: needed_table(paths, name, columns) for name, columns in _NEEDED.items()}
-    training = read_table(paths["training"]) if paths.get("training") else None
-    return LatentTables(**read, training=training)
+    return LatentTables(**read)
