@@ -16,6 +16,7 @@ from whencount.errors import InputError
 # States of one product: enough for the product to run at full speed, few enough to hold the
 # scores (8,192 features: 64 MiB for each thread).
 ROWS_AT_ONCE = 2048
+_WIDTH_ABOVE = 4
 _kept = threading.local()
 
 
@@ -85,18 +86,33 @@ class Sae(Basis[SaeOptions]):
         return int(self.options.features)
 
     def encode(self, states: torch.Tensor) -> Codes:
-        """Sparse codes, width k; fewer are positive where ReLU leaves fewer."""
-        inputs = (states - self.tensors["mean"]) / self.tensors["spread"]
-        values, features = encode_inputs(
-            inputs, self.tensors["encoder"], self.tensors["bias"], int(self.options.active)
-        )
+        """Sparse codes, width k; fewer are positive where ReLU leaves fewer.
+
+        With a tensor `threshold` (features,), all activations above it count, up to 4 k of a state
+        (`whencount.latent_terms.steppers`).
+        """
+        return self.codes_of((states - self.tensors["mean"]) / self.tensors["spread"])
+
+    def codes_of(self, inputs: torch.Tensor) -> Codes:
+        """Codes of states that are centred and scaled already."""
+        encoder, bias = self.tensors["encoder"], self.tensors["bias"]
+        threshold, k = self.tensors.get("threshold"), int(self.options.active)
+        width = k if threshold is None else min(_WIDTH_ABOVE * k, self.vocabulary_size)
+        values, features = encode_inputs(inputs, encoder, bias, width, threshold)
         return Codes(values, features, self.vocabulary_size)
 
 
 def encode_inputs(
-    inputs: torch.Tensor, encoder: torch.Tensor, bias: torch.Tensor, k: int
+    inputs: torch.Tensor,
+    encoder: torch.Tensor,
+    bias: torch.Tensor,
+    k: int,
+    threshold: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Values float32 and features int32, shape (n, k), of the k largest of `ReLU(W x + b)`."""
+    """Values float32 and features int32, shape (n, k), of the k largest of `ReLU(W x + b)`.
+
+    With a threshold, shape (features,), only of those above it.
+    """
     step = ROWS_AT_ONCE if inputs.device.type == "cpu" else 8192
     values = torch.empty((len(inputs), k), device=inputs.device)
     features = torch.empty((len(inputs), k), dtype=torch.int32, device=inputs.device)
@@ -104,6 +120,8 @@ def encode_inputs(
     for start in range(0, len(inputs), step):
         block = inputs[start : start + step]
         scores = torch.addmm(bias, block, encoder.T, out=room[: len(block)])
+        if threshold is not None:
+            scores.mul_(scores > threshold)
         values[start : start + step], features[start : start + step] = top_k(scores, k, 0.0)
     return values, features
 

@@ -237,11 +237,18 @@ class DenseStepper(_Moments):
 
     def differentiate(self, inputs: torch.Tensor) -> tuple[float, NDArray[np.int64]]:
         """Fill `gradients`; return the loss and how often each feature fired."""
-        encoder, decoder, bias = self.parameters.tensors()
+        encoder, _, bias = self.parameters.tensors()
         values, features = encode_inputs(inputs, encoder, bias, self.options.active)
         codes = torch.zeros((len(inputs), len(encoder)), device=inputs.device)
         # Added, not set: a place without a feature is (value 0, feature 0).
         codes.scatter_add_(1, features.long(), values)
+        return self._gradients(inputs, codes)
+
+    def _gradients(
+        self, inputs: torch.Tensor, codes: torch.Tensor
+    ) -> tuple[float, NDArray[np.int64]]:
+        """Those of the mean squared error, given the codes of a batch: (n, features)."""
+        decoder = self.parameters.decoder
         errors = codes @ decoder - inputs
         loss = float((errors.double() ** 2).mean())
         errors *= 2.0 / inputs.numel()
@@ -380,7 +387,7 @@ def _epochs(
         if not curve or state.best < 0 or curve[-1] < curve[state.best]:
             state.best, state.kept = epoch, parameters.copy()
         if epoch + 1 < options.epochs and len(dead):
-            _revive(dead, inputs.take(np.sort(order[: options.batch])), parameters, options, rng)
+            revive(dead, inputs.take(np.sort(order[: options.batch])), parameters, options, rng)
             stepper.forget(dead)
             state.revived += len(dead)
         state.loss, state.fired = 0.0, np.zeros(options.features, dtype=np.int64)
@@ -420,13 +427,14 @@ def _validate(
     return total / (len(rows) * inputs.states.dimensions)
 
 
-def _revive(
+def revive(
     dead: NDArray[np.int64],
     sample: torch.Tensor,
     parameters: Parameters,
     options: SaeOptions,
     rng: np.random.Generator,
 ) -> None:
+    """Point dead features at residuals of `sample`, drawn in proportion to their squares."""
     errors = _errors(sample, parameters, options.active)
     weights = (errors.double() ** 2).sum(1).cpu().numpy()
     total = float(weights.sum())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whencount.errors import InputError
@@ -59,3 +61,32 @@ def beside_tables(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         parts.append(part)
     filled = [part for part in parts if len(part)] or parts[:1]
     return pd.concat(filled, ignore_index=True)
+
+
+def training_table(models: Mapping[str, Path]) -> pd.DataFrame:
+    """How the dictionaries of every model were trained, from the folders of `latent-train`.
+
+    Returns:
+        Lines by model, seed and step: `model` (string), `seed`, `step`, `states`, `dead` (int64),
+        `training_fvu`, `validation_fvu`, `active` (float64).
+
+    Raises:
+        InputError: a folder lacks its `training.json`, or it is damaged.
+    """
+    import pandas as pd
+
+    frames = []
+    for model, folder in models.items():
+        path = folder / "training.json"
+        try:
+            record = json.loads(path.read_text())
+            frame = pd.DataFrame(record["lines"], columns=record["columns"])
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(
+                f"{path} cannot be read ({error}); train the dictionaries of {model} again"
+            ) from error
+        frames.append(frame.assign(model=model))
+    table = pd.concat(frames, ignore_index=True)
+    whole = dict.fromkeys(("seed", "step", "states", "dead"), "int64")
+    columns = ["model", "seed", "step", "states", "training_fvu", "validation_fvu"]
+    return table[[*columns, "active", "dead"]].astype({"model": "str", **whole})

@@ -65,6 +65,8 @@ KINDS = {
     "expert-calibration": "calibration",
     "freeze": "frozen",
     "fusion-job": "tables",
+    "latent-train": "model",
+    "latent-encode": "vectors",
     "transfer-report": "figures",
 }
 """The kind of what a stage writes, where its name does not tell."""

@@ -62,6 +62,9 @@ STAGES = {
     ),
     "economics-times": (f"{_HERE}.economics:economics_times", "Time queries one by one."),
     "economics-collect": (f"{_HERE}.economics:economics_collect", "Gather the tables of costs."),
+    "latent-train": (f"{_HERE}.latent_terms:latent_train", "Train dictionaries of latent terms."),
+    "latent-training": (f"{_HERE}.latent_terms:latent_training", "Gather how they were trained."),
+    "latent-encode": (f"{_HERE}.latent_terms:latent_encode", "Sum the codes of texts as terms."),
     "latent-score": (f"{_HERE}.latent_study:latent_score", "Score, tune and prune latent terms."),
     "latent-beside": (
         f"{_HERE}.latent_study:latent_beside",
