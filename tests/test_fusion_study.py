@@ -321,8 +321,8 @@ def test_a_collection_with_nothing_relevant_of_its_own_is_refused(
 
 
 def test_rules_are_compared_query_by_query(tables: dict[str, pd.DataFrame]) -> None:
-    rules = tables["rules"].set_index(["dense_arm", "collection", "rule"])
-    one = rules.loc[("encoder", "here", "reciprocal_rank")]
+    rules = tables["rules"].query("dense_arm == 'encoder' and collection == 'here'")
+    one = rules.set_index("rule").loc["reciprocal_rank"]
     per_query = tables["per_query"]
     mine = per_query[(per_query["dense_arm"] == "encoder") & (per_query["collection"] == "here")]
     wide = mine.pivot(index="query_id", columns="rule", values="ndcg_10")

@@ -25,6 +25,7 @@ LEVELS = (0.01, 0.05, 0.1)
 _DEPTHS = (5, 10, 15, 20, 30, 50, 100)
 _FLOORS = (0.0005, 0.005, 0.05)
 _DRAWS = 2_000
+_PIPELINE_QUERIES = 200
 _INDEPENDENCE_QUERIES = 20
 
 
@@ -39,6 +40,7 @@ class Checks:
     def __init__(self, depth: int, documents: int) -> None:
         self._depths = [one for one in _DEPTHS if one < depth] + [depth]
         self._documents = documents
+        self._passed = 0
         self._gate = np.zeros(4, dtype=np.int64)
         self._starved = np.zeros(3, dtype=np.int64)
         self._adds: list[float] = []
@@ -52,9 +54,11 @@ class Checks:
         relevance: NDArray[np.float64],
         profile: Profile | None,
     ) -> None:
-        """Gate, reservation, and what the lexical score adds, on the rows of one query."""
-        for depth in self._depths:
-            self._pass(_cut(arms, depth))
+        """Gate and reservation on the rows of the first queries; what the lexical score adds."""
+        if self._passed < _PIPELINE_QUERIES:
+            self._passed += 1
+            for depth in self._depths:
+                self._pass(_cut(arms, depth))
         if profile is not None:
             added = _added(profile.conditional(dense, lexical), dense, relevance)
             if added is not None:
