@@ -11,7 +11,15 @@ import pytest
 
 from whencount.engine.storage import open_index, write_index
 from whencount.errors import InputError
-from whencount.exporting import CiffFile, Steps, folding_of, score_bound, steps_of, write_ciff
+from whencount.exporting import (
+    CiffFile,
+    Steps,
+    folding_of,
+    score_bound,
+    steps_of,
+    write_ciff,
+    write_json_lines,
+)
 from whencount.exporting.impacts import largest_score
 from whencount.exporting.ties import Best, best
 from whencount.scoring import CONFIGURATIONS, Configuration, Parameters
@@ -189,6 +197,25 @@ def test_the_reference_reader_of_ciff_reads_ours(tmp_path: Path) -> None:
         gaps = np.diff(positions, prepend=0).tolist()
         assert [one.docid for one in own.postings] == gaps
     assert [one.collection_docid for one in records] == documents.ids.tolist()
+
+
+def test_json_lines_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    from whencount.vector_files import read_vectors
+
+    documents, queries = random_vectors(120, 6, 40, seed=12), random_vectors(9, 3, 40, seed=13)
+    whole = [steps_of([one], 6).round(one) for one in (documents, queries)]
+    paths = tmp_path / "documents.jsonl", tmp_path / "queries.jsonl"
+    write_json_lines(paths[0], shards_of(whole[0], 50))
+    write_json_lines(paths[1], [whole[1]])
+    read = read_vectors(*paths)
+    for found, expected in zip((read.documents, read.queries), whole, strict=True):
+        assert found.ids.tolist() == expected.ids.tolist()
+        assert found.row_sizes().tolist() == expected.row_sizes().tolist()
+        assert found.values.tolist() == expected.values.tolist()
+    same(ours(read.documents, read.queries, 10), ours(whole[0], whole[1], 10))
+    with pytest.raises(InputError, match="no whole numbers"):
+        write_json_lines(tmp_path / "floats.jsonl", [documents])
+    assert not (tmp_path / "floats.jsonl").exists()
 
 
 def test_bad_input_is_refused(tmp_path: Path) -> None:
