@@ -321,3 +321,23 @@ def test_tables_of_all_jobs_are_gathered_or_refused(tables: Mapping[str, pd.Data
         assert found["seed"].drop_duplicates().tolist() == [0, 1]
     with pytest.raises(InputError, match="run the study again"):
         collect("rows", [tables["rows"]], 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "most", "expected"),
+    [
+        ("short", [(0, 2)], 10, ("short", [(0, 2)])),
+        ("0123456789abcdef", [(1, 3)], 8, ("0123456…", [(1, 3)])),
+        ("0123456789abcdef", [(5, 9)], 8, ("…345678…", [(3, 7)])),
+        ("0123456789abcdef", [(14, 16)], 8, ("…9abcdef", [(6, 8)])),
+        ("0123456789abcdef", [], 8, ("0123456…", [])),
+    ],
+)
+def test_an_excerpt_shows_where_a_feature_fires(
+    text: str, spans: list[tuple[int, int]], most: int, expected: tuple[str, list[tuple[int, int]]]
+) -> None:
+    found = features.excerpt(text, spans, most)
+    assert found == expected
+    assert len(found[0]) <= most
+    for (low, high), (first, last) in zip(found[1], spans, strict=True):
+        assert text[first:last].startswith(found[0][low:high])

@@ -16,6 +16,7 @@ if LATENT:
             ),
             corpus=f"{RESULTS}/collections/{CORPUS[LATENT['browser']['collection']]}",
             collection=f"{RESULTS}/collections/{LATENT['browser']['collection']}",
+            dictionaries=latent_dictionaries(LATENT["browser"]["model"]),
         output:
             features=f"{LATENT_RESULTS}/features.parquet",
             examples=f"{LATENT_RESULTS}/feature_examples.parquet",
@@ -24,20 +25,23 @@ if LATENT:
         benchmark:
             f"{RESULTS}/benchmarks/latent_features.tsv"
         conda:
-            "../../envs/search.yaml"
-        threads: 1
+            "../../envs/encode.yaml"
+        threads: 2
         resources:
             mem_mb=16000,
             runtime=240,
+            gpu=1,
         params:
             code=code_of("latent-features"),
+            encoder=as_json(latent_encoder(LATENT["browser"]["model"])),
             options=as_json({"phi": LATENT["phi"], "browser": LATENT["browser"]}),
         message:
-            "finding the passages in which features are strongest"
+            "finding the passages and tokens in which features are strongest"
         shell:
-            "whencount stage latent-features --options {params.options:q}"
+            "whencount stage --cards {resources.gpu} latent-features --options {params.options:q}"
+            " --encoder {params.encoder:q} --dictionaries {input.dictionaries}"
             " --queries {input.queries} --corpus {input.corpus}"
-            " --collection {input.collection} --features {output.features}"
+            " --collection {input.collection} --threads {threads} --features {output.features}"
             " --examples {output.examples} {input.documents} 2>&1 | tee {log}"
 
     rule latent_browser:

@@ -137,6 +137,33 @@ class Encoder:
             content = [mask & (end > len(prefix)) for mask, end in zip(content, ends, strict=True)]
         return Tokens([np.asarray(ids, dtype=np.int64) for ids in encoded["input_ids"]], content)
 
+    def content_spans(self, texts: Sequence[str], kind: Kind) -> list[NDArray[np.int64]]:
+        """Where the content tokens of each text stand in it: [start, end) in characters.
+
+        Returns:
+            One array per text, int64, shape (content tokens, 2), in the order of its states. Where
+            characters are replaced before the tokenizer, so that places in the text are lost, all
+            are [0, 0).
+        """
+        prefix = self.settings.query_prefix if kind == "query" else self.settings.passage_prefix
+        plain = [text.translate(self._replacements) for text in texts]
+        encoded = self._tokenizer(
+            [prefix.translate(self._replacements) + text for text in plain],
+            truncation=True,
+            padding=False,
+            max_length=self.settings.max_tokens,
+            return_offsets_mapping=True,
+        )
+        start = len(prefix.translate(self._replacements))
+        found = []
+        content = self.tokenise(texts, kind).content
+        for pairs, mask, text, one in zip(
+            encoded["offset_mapping"], content, texts, plain, strict=True
+        ):
+            spans = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)[mask] - start
+            found.append(np.maximum(spans, 0) if text == one else np.zeros_like(spans))
+        return found
+
     def states(self, texts: Sequence[str], kind: Kind) -> Iterator[StateBatch]:
         """Yield the content-token states of every text, in batches of like length.
 

@@ -21,8 +21,10 @@ from whencount.vectors import SparseVectors
 if TYPE_CHECKING:
     import pandas as pd
 
-Spans = Callable[[str, str, int], list[tuple[int, int]]]
-"""Kind of text, text and feature to the stretches of characters in which it fires."""
+Spans = list[tuple[int, int]]
+Firing = Callable[[str, Sequence[str], NDArray[np.int64], NDArray[np.int64]], list[Spans]]
+"""Kind of texts, the texts, and pairs of a text's number and a feature, to the stretches of
+characters in which it fires, one list per pair."""
 
 _ROWS_PER_BLOCK = 1 << 16
 
@@ -130,7 +132,7 @@ def feature_tables(
     options: Mapping[str, Any],
     *,
     exponent: float,
-    spans: Spans | None = None,
+    firing: Firing | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What a browser of features shows.
 
@@ -140,12 +142,13 @@ def feature_tables(
         corpus, collection: prepared folders, with the texts of documents and of queries.
         options: features, passages, queries, characters, as in `latent_terms.browser`.
         exponent: of phi.
-        spans: where in a text a feature fires; None tells nothing of it.
+        firing: tells where in a text a feature fires; None tells nothing of it.
 
     Returns:
         Features: feature, df, idf, mean_weight (over documents that have it), documents (N), live
         (features with df > 0). Examples: kind (`passage` or `query`), feature, rank (from 1), id,
-        weight, text (cut at `characters`), spans (a JSON list of [start, end), in characters).
+        weight, text (at most `characters` of it, around where the feature first fires), spans (a
+        JSON list of [start, end), in characters of that text).
 
     Raises:
         InputError: a table of texts is missing.
@@ -169,8 +172,8 @@ def feature_tables(
     asked = strongest([queries], int(options["queries"]), exponent)
     most = int(options["characters"])
     examples = [
-        _examples("passage", found, chosen, read_texts(corpus).path, most, spans),
-        _examples("query", asked, chosen, Path(collection) / "queries.parquet", most, spans),
+        _examples("passage", found, chosen, read_texts(corpus).path, most, firing),
+        _examples("query", asked, chosen, Path(collection) / "queries.parquet", most, firing),
     ]
     return features, pd.concat(examples, ignore_index=True)
 
@@ -181,7 +184,7 @@ def _examples(
     chosen: NDArray[np.int64],
     table: Path,
     most: int,
-    spans: Spans | None,
+    firing: Firing | None,
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -189,16 +192,10 @@ def _examples(
     rows = found.rows[chosen][place, rank]
     wanted, number = np.unique(rows, return_inverse=True)
     ids, texts = texts_at(table, wanted)
-    texts = [
-        text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
-        for text in texts
-    ]
-    fired: list[list[tuple[int, int]]] = [[] for _ in rows]
-    if spans is not None:
-        fired = [
-            spans(kind, texts[one], int(feature))
-            for one, feature in zip(number, chosen[place], strict=True)
-        ]
+    fired: list[Spans] = [[] for _ in rows]
+    if firing is not None:
+        fired = firing(kind, texts, number.astype(np.int64), chosen[place].astype(np.int64))
+    shown = [excerpt(texts[one], spans, most) for one, spans in zip(number, fired, strict=True)]
     return pd.DataFrame(
         {
             "kind": pd.array([kind] * len(rows), dtype="str"),
@@ -206,10 +203,35 @@ def _examples(
             "rank": (rank + 1).astype(np.int64),
             "id": pd.array([ids[one] for one in number], dtype="str"),
             "weight": found.weights[chosen][place, rank].astype(np.float64),
-            "text": pd.array([texts[one] for one in number], dtype="str"),
-            "spans": pd.array([json.dumps(one) for one in fired], dtype="str"),
+            "text": pd.array([text for text, _ in shown], dtype="str"),
+            "spans": pd.array([json.dumps(spans) for _, spans in shown], dtype="str"),
         }
     )
+
+
+def excerpt(text: str, spans: Spans, most: int) -> tuple[str, Spans]:
+    """At most `most` characters of a text, from its start or from a little before the first span.
+
+    What is left out at an end is told by an ellipsis. The spans are those of the excerpt; one that
+    its end cuts is cut with it.
+    """
+    if len(text) <= most:
+        return text, spans
+    start = 0
+    if spans and spans[0][1] > most - 1:
+        # A quarter of the excerpt comes before it.
+        start = min(spans[0][0] - most // 4, len(text) - most + 1)
+    before = "\N{HORIZONTAL ELLIPSIS}" if start else ""
+    stop = min(start + most - len(before), len(text))
+    after = "\N{HORIZONTAL ELLIPSIS}" if stop < len(text) else ""
+    stop -= len(after)
+    shift = len(before) - start
+    kept = [
+        (max(low, start) + shift, min(high, stop) + shift)
+        for low, high in spans
+        if min(high, stop) > max(low, start)
+    ]
+    return f"{before}{text[start:stop]}{after}", kept
 
 
 def texts_at(table: Path, rows: NDArray[np.int64]) -> tuple[list[str], list[str]]:

@@ -237,38 +237,59 @@ def latent_reversal(
 @click.command(
     "latent-features",
     cls=StageCommand,
-    concerns=lambda given: {"latent_terms": given["options"]},
+    concerns=lambda given: {"latent_terms": given["options"], "encoder": given["encoder"]},
+    reads=lambda given: [
+        *(given[name] for name in ("queries", "corpus", "collection")),
+        *given["documents"],
+        given["dictionaries"],
+    ],
 )
 @click.option("--options", type=JSON, required=True, help="phi and browser, as in the config.")
+@click.option("--encoder", type=JSON, required=True, help="Settings of the backbone.")
+@click.option("--dictionaries", type=READS, required=True, help="Folder of latent-train.")
 @click.option("--queries", type=READS, required=True)
 @click.option("--corpus", type=READS, required=True, help="Prepared texts of the documents.")
 @click.option("--collection", type=READS, required=True, help="Prepared texts of the queries.")
+@click.option("--threads", type=int, required=True)
 @click.option("--features", type=WRITES, required=True)
 @click.option("--examples", type=WRITES, required=True)
 @click.argument("documents", type=READS, nargs=-1, required=True)
 def latent_features(
     options: dict[str, Any],
+    encoder: dict[str, Any],
+    dictionaries: Path,
     queries: Path,
     corpus: Path,
     collection: Path,
+    threads: int,
     features: Path,
     examples: Path,
     documents: tuple[Path, ...],
 ) -> None:
-    """Find the passages and queries in which every feature is strongest."""
-    from whencount.latent_terms.features import feature_tables
-    from whencount.vectors import SparseVectors
+    """Find the passages and queries, and their tokens, in which every feature is strongest."""
+    with held_threads(threads):
+        from functools import partial
 
-    tables = feature_tables(
-        [SparseVectors.load(folder) for folder in documents],
-        SparseVectors.load(queries),
-        corpus,
-        collection,
-        options["browser"],
-        exponent=float(options["phi"]),
-    )
-    write_table(tables[0], features)
-    write_table(tables[1], examples)
+        from whencount.encoders import load_encoder
+        from whencount.latent_terms.features import feature_tables
+        from whencount.latent_terms.firing import firing_spans
+        from whencount.representations import Representation
+        from whencount.vectors import SparseVectors
+
+        loaded = load_encoder(encoder, threads)
+        dictionary = Representation.load(dictionaries / f"seed{options['browser']['seed']}")
+        dictionary.basis.to(loaded.device)
+        tables = feature_tables(
+            [SparseVectors.load(folder) for folder in documents],
+            SparseVectors.load(queries),
+            corpus,
+            collection,
+            options["browser"],
+            exponent=float(options["phi"]),
+            firing=partial(firing_spans, loaded, dictionary),
+        )
+        write_table(tables[0], features)
+        write_table(tables[1], examples)
 
 
 @click.command(
