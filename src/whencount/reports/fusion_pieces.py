@@ -18,8 +18,9 @@ from whencount.reports.fusion_style import (
     rule_name,
 )
 from whencount.reports.fusion_words import sentences
+from whencount.reports.markup import folded
 from whencount.reports.setting_pieces import bounded, paragraphs, tile, tiles
-from whencount.wording import number, percent, signed
+from whencount.wording import number, percent, plural, signed
 
 
 def answer(tables: FusionTables) -> Table:
@@ -73,7 +74,8 @@ def rules(table: pd.DataFrame) -> Table:
     ]
     head = ["dense arm", "collection", "rule", "nDCG@10", "less dense", "95 % interval"]
     head += ["Holm p", "win / tie / loss"]
-    return Table(bounded(head, body, 3, "fusion/rules.parquet"))
+    shown = bounded(head, body, 3, "fusion/rules.parquet")
+    return Table(folded(f"All rules on all tasks ({plural(len(body), 'line')})", shown))
 
 
 def decisions(table: pd.DataFrame) -> Table:
@@ -97,7 +99,8 @@ def decisions(table: pd.DataFrame) -> Table:
         "queries fused",
         "right where it matters",
     ]
-    return Table(bounded(head, body, 3, "fusion/decisions.parquet"))
+    shown = bounded(head, body, 3, "fusion/decisions.parquet")
+    return Table(folded(f"All policies on all tasks ({plural(len(body), 'line')})", shown))
 
 
 def reversals(table: pd.DataFrame) -> Table:
@@ -136,7 +139,8 @@ def nulls(table: pd.DataFrame) -> Table:
     ]
     head = ["dense arm", "collection", "arm, null", "level", "observed", "95 % interval"]
     head += ["draws", "smallest tail"]
-    return Table(bounded(head, body, 3, "fusion/nulls.parquet"))
+    shown = bounded(head, body, 3, "fusion/nulls.parquet")
+    return Table(folded(f"All nulls at all levels ({plural(len(body), 'line')})", shown))
 
 
 def drift(table: pd.DataFrame) -> Table:

@@ -118,6 +118,7 @@ def fusion_collect(
     """Gather the tables of all jobs, test the rules, hold every claim against them."""
     from whencount.fusion.claims import claims_table
     from whencount.fusion.summary import decisions_table, gathered, rules_table
+    from whencount.significance import attainability
     from whencount.tables import read_table
 
     kinds = [name for name in outputs if name not in ("rules", "decisions", "claims")]
@@ -130,6 +131,9 @@ def fusion_collect(
         }
     )
     tables["rules"] = rules_table(tables["per_query"], draws, seed)
+    tests = int(tables["rules"]["p"].notna().sum())
+    if tests:
+        click.echo(attainability(tests, draws).message, err=True)
     tables["decisions"] = decisions_table(tables["per_query"])
     tables["claims"] = claims_table(tables)
     for name, path in outputs.items():
