@@ -27,7 +27,14 @@ from whencount.representations import Representation
 from whencount.tables import write_table
 
 PASSAGES = 40
-SMALL = {"features": 64, "active": 4, "batch": 64, "buffer": 300, "held_back": 3, "intervals": 4}
+SMALL: dict[str, Any] = {
+    "features": 64,
+    "active": 4,
+    "batch": 64,
+    "buffer": 300,
+    "held_back": 3,
+    "intervals": 4,
+}
 
 
 @pytest.fixture(scope="module")

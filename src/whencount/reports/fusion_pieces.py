@@ -43,18 +43,14 @@ def answer(tables: FusionTables) -> Table:
 
 
 def claims(table: pd.DataFrame) -> Table:
-    """Every claim with its refutation rule, its verdict and what that rests on."""
-    body = [
-        (
-            html.escape(one.statement),
-            f"<b>{html.escape(VERDICTS.get(one.verdict, one.verdict))}</b>",
-            html.escape(f"Refuted when {one.refuted_when}."),
-            html.escape(one.evidence),
-        )
+    """Every claim with its verdict, what that rests on, and its refutation rule."""
+    items = "\n".join(
+        f"<li><b>{html.escape(VERDICTS.get(one.verdict, one.verdict))}</b>:"
+        f" {html.escape(one.statement)}<br>{html.escape(one.evidence)}.<br><small>Refuted when"
+        f" {html.escape(one.refuted_when)}.</small></li>"
         for one in _lines(table)
-    ]
-    head = ["claim", "verdict", "refutation rule", "evidence"]
-    return Table(bounded(head, body, 4, "fusion/claims.parquet"))
+    )
+    return Table(f'<ul class="answer">\n{items}\n</ul>')
 
 
 def rules(table: pd.DataFrame) -> Table:
@@ -119,7 +115,8 @@ def reversals(table: pd.DataFrame) -> Table:
     ]
     head = ["dense arm", "collection", "rule", "pairs", "reversals", "against the condition"]
     head.append("left out: equal to 1e-12")
-    return Table(bounded(head, body, 3, "fusion/reversals.parquet"))
+    shown = bounded(head, body, 3, "fusion/reversals.parquet")
+    return Table(folded(f"Every rule on every task ({plural(len(body), 'line')})", shown))
 
 
 def nulls(table: pd.DataFrame) -> Table:
