@@ -23,6 +23,7 @@ from whencount.latent_terms.collecting import training_table
 from whencount.latent_terms.states import StateStream
 from whencount.latent_terms.steppers import BatchTopKStepper, JumpReluStepper
 from whencount.latent_terms.training import LatentOptions, train
+from whencount.progress import progress
 from whencount.representations import Representation
 from whencount.tables import write_table
 
@@ -137,7 +138,7 @@ def test_batch_topk_keeps_the_largest_of_the_batch_and_has_their_gradient() -> N
     border = scores.detach().flatten().sort(descending=True).values[40 * 3 - 1]
     codes = scores * (scores >= border)
     expected = ((codes @ live.decoder - inputs) ** 2).mean()
-    expected.backward()
+    expected.backward()  # type: ignore[no-untyped-call]
     assert loss == pytest.approx(float(expected.detach()), rel=1e-6)
     assert fired.sum() == 40 * 3
     for mine, theirs in zip(stepper.gradients.tensors(), live.tensors(), strict=True):
@@ -173,7 +174,7 @@ def test_jump_relu_has_the_gradients_of_its_estimators() -> None:
     loss, _ = stepper.differentiate(inputs)
     live = Parameters(*(one.clone().requires_grad_() for one in parameters.tensors()))
     logarithm = stepper.threshold().log().requires_grad_()
-    codes, counts = _Jump.apply(inputs @ live.encoder.T + live.bias, logarithm.exp())
+    codes, counts = _Jump.apply(inputs @ live.encoder.T + live.bias, logarithm.exp())  # type: ignore[no-untyped-call]
     error = ((codes @ live.decoder - inputs) ** 2).mean()
     active = counts.sum() / len(inputs)
     (error + steppers._PENALTY * (active / 3 - 1) ** 2).backward()
@@ -247,7 +248,7 @@ def test_a_training_that_was_broken_off_ends_with_the_same_bytes(
     train(stream, options, [0, 1], tmp_path / "whole")
     monkeypatch.setattr(training, "_SECONDS_BETWEEN", 0.0)
     (tmp_path / "parts").mkdir()
-    plain = training.progress
+    plain = progress
 
     def breaking(steps: Any, *rest: Any, **more: Any) -> Iterator[Any]:
         for count, step in enumerate(plain(steps, *rest, **more)):
