@@ -73,6 +73,23 @@ def economics_jobs():
             for name in ECONOMICS_ON
             if name in LATENT_COLLECTIONS
         ]
+    for model in LEARNED.get("models", {}):
+        folder = f"{RESULTS}/learned_sparse/vectors"
+        found += [
+            economics_job(
+                "learned_sparse",
+                f"{model}_learned",
+                name,
+                "",
+                [
+                    f"{folder}/{CORPUS[name]}/{model}/documents.{shard}of{SHARDS[CORPUS[name]]}"
+                    for shard in range(SHARDS[CORPUS[name]])
+                ],
+                f"{folder}/{name}/{model}/queries",
+            )
+            for name in ECONOMICS_ON
+            if name in LEARNED.get("collections", [name])
+        ]
     return dict(found)
 
 

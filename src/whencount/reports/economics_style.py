@@ -10,6 +10,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 from whencount.reports.style import INK, basis_colour, basis_name
 
 _NAMES = {"words": "words (text BM25)", "dense": "dense vectors"}
+_STUDIES = {"latent": "latent terms", "learned": "learned sparse"}
 _MARKERS = {"pooled": "o", "token": "^", "external": "P"}
 _KINDS = {"words": "D", "dense": "X", "latent_terms": "*", "learned_sparse": "P"}
 
@@ -22,8 +23,8 @@ def name_of(representation: str, budget: str = "") -> str:
         basis, _, granularity = representation.rpartition("_")
         known = granularity in _MARKERS and basis
         name = f"{basis_name(basis)} {granularity}" if known else representation
-        if granularity == "latent":
-            name = f"{basis}, latent terms"
+        if granularity in _STUDIES:
+            name = f"{basis}, {_STUDIES[granularity]}"
     return f"{name} at {budget}" if budget not in ("", "native") else name
 
 
