@@ -21,7 +21,7 @@ from benchmarks.page import page
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "benchmarks"
 PACKAGES = ("numpy", "numba", "scipy", "bm25s", "splade-index", "torch", "pytrec_eval-terrier")
-OTHERS = ("analysis", "sae", "pages")
+OTHERS = ("analysis", "sae", "pages", "pruning")
 
 
 def versions() -> dict[str, str]:
@@ -42,11 +42,11 @@ def measure(million: bool) -> None:
     _keep("facts", facts)
     for name in OTHERS:
         try:
-            module = importlib.import_module(f"benchmarks.{name}")
+            rows = importlib.import_module(f"benchmarks.{name}").run()
         except ImportError as error:
             print(f"benchmarks.{name} is left out: {error}", file=sys.stderr)
             continue
-        _keep(name, module.run())
+        _keep(name, rows)
     _keep("search", search.run(million))
 
 
