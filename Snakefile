@@ -40,6 +40,7 @@ include: "workflow/rules/transfer.smk"
 include: "workflow/rules/latent_terms.smk"
 include: "workflow/rules/latent_vectors.smk"
 include: "workflow/rules/latent_reports.smk"
+include: "workflow/rules/economics_jobs.smk"
 include: "workflow/rules/economics.smk"
 include: "workflow/rules/fusion.smk"
 
