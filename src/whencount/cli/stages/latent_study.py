@@ -165,8 +165,9 @@ def latent_learned_frequencies(vectors: dict[str, str], out: Path) -> None:
 
 
 def _parts(given: dict[str, Any]) -> list[Path]:
-    jobs = [given["parts"] / given["kind"] / f"{name}.parquet" for name in given["jobs"]]
-    return [*jobs, *map(Path, given["collections"].values())]
+    if given["collections"]:
+        return [*map(Path, given["collections"].values())]
+    return [given["parts"] / given["kind"] / f"{name}.parquet" for name in given["jobs"]]
 
 
 @click.command("latent-collect", cls=StageCommand, reads=_parts)
