@@ -37,11 +37,13 @@ include: "workflow/rules/pages.smk"
 include: "workflow/rules/experts.smk"
 include: "workflow/rules/setting_reports.smk"
 include: "workflow/rules/transfer.smk"
+include: "workflow/rules/latent_jobs.smk"
 include: "workflow/rules/latent_terms.smk"
 include: "workflow/rules/latent_vectors.smk"
 include: "workflow/rules/latent_reports.smk"
 include: "workflow/rules/economics_jobs.smk"
 include: "workflow/rules/economics.smk"
+include: "workflow/rules/fusion_jobs.smk"
 include: "workflow/rules/fusion.smk"
 
 

@@ -1,49 +1,5 @@
 # Two arms: a dense and a lexical ranking of the same rows made one, a job per dense arm and collection.
 
-from whencount.fusion_config import check_fusion
-
-FUSION = STUDY.get("fusion") or {}
-FUSION_RESULTS = f"{RESULTS}/fusion"
-FUSION_TABLES = (
-    "rules",
-    "decisions",
-    "claims",
-    "per_query",
-    "events",
-    "reversals",
-    "nulls",
-    "drift",
-    "checks",
-)
-FUSION_ON = [
-    name for name in COLLECTIONS if FUSION and name in FUSION.get("collections", [name])
-]
-FUSION_JOBS = [(arm, on) for arm in FUSION.get("dense_arms", {}) for on in FUSION_ON]
-
-
-def fusion_targets(wildcards):
-    """Everything of the study of two arms; a configuration without one is told so."""
-    try:
-        check_fusion(STUDY)
-    except InputError as error:
-        raise WorkflowError(str(error)) from None
-    if not FUSION_JOBS:
-        raise WorkflowError(
-            "the configuration has no study of two arms, or no collection to run it on; add the key"
-            " fusion to a study of retrieval (docs/fusion.md)"
-        )
-    return [
-        *[f"{FUSION_RESULTS}/{name}.parquet" for name in FUSION_TABLES],
-        *[f"{FUSION_RESULTS}/jobs/{arm}.{on}" for arm, on in FUSION_JOBS],
-        page_of("fusion"),
-    ]
-
-
-def foreign_of(collection):
-    """Other collections on other corpora, whose queries nothing here answers."""
-    return [name for name in FUSION_ON if CORPUS[name] != CORPUS[collection]]
-
-
 if FUSION_JOBS:
 
     rule fusion_job:
@@ -121,7 +77,7 @@ if FUSION_JOBS:
         params:
             code=code_of("fusion-collect"),
             jobs=as_json(FUSION_JOBS),
-            parts=f"{FUSION_RESULTS}/jobs",
+            parts=lambda wildcards, output: str(Path(output.rules).parent / "jobs"),
             outputs=lambda wildcards, output: " ".join(
                 f"--{name.replace('_', '-')} {shlex.quote(output[name])}"
                 for name in FUSION_TABLES

@@ -1,29 +1,6 @@
 # The pages of the study of latent terms: its report, the browser of features, the reversal.
 
 
-def latent_settings():
-    """What a page tells of the study; not what is of one machine alone."""
-    alone = ("device", "precision", "path", "batch_tokens")
-    models = {
-        name: {
-            key: (
-                {one: told for one, told in value.items() if one not in alone}
-                if key == "encoder"
-                else value
-            )
-            for key, value in model.items()
-        }
-        for name, model in LATENT["models"].items()
-    }
-    return as_json(
-        {
-            "study": STUDY["study"],
-            "setting": "latent_terms",
-            "settings": {**LATENT, "models": models},
-        }
-    )
-
-
 if LATENT:
 
     rule latent_features:

@@ -1,22 +1,5 @@
 # Latent terms from passages to vectors: a backbone reads a text once for the dictionaries of all seeds.
 
-LATENT_SEEDS = ",".join(map(str, LATENT.get("seeds", [])))
-
-
-def latent_encoder(model):
-    return LATENT["models"][model].get("encoder", STUDY["encoder"])
-
-
-def latent_model(model):
-    """How a model's dictionaries are made, without its backbone."""
-    options = LATENT["models"][model]
-    return {key: value for key, value in options.items() if key != "encoder"}
-
-
-def latent_dictionaries(model):
-    return f"{LATENT_RESULTS}/dictionaries/{model}"
-
-
 if LATENT:
 
     rule latent_train:
@@ -84,8 +67,7 @@ if LATENT:
         output:
             [
                 directory(
-                    f"{LATENT_RESULTS}/vectors/{{corpus}}/{{model}}.seed{seed}"
-                    "/documents.{shard}of{shards}"
+                    f"{LATENT_RESULTS}/vectors/{{corpus}}/{{model}}.seed{seed}/documents.{{shard}}of{{shards}}"
                 )
                 for seed in LATENT["seeds"]
             ],
