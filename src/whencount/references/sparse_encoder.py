@@ -119,7 +119,7 @@ def encode_external(
         VectorsWriter(folder / representation, encoder.vocabulary_size) as writer,
     ):
         weights: deque[int] = deque()
-        steps = _windows(encoder, iter(part), side, maximum_stored, weights)
+        steps = vector_windows(encoder, iter(part), side, maximum_stored, weights)
         noun = "document" if side == "passage" else "query"
         sizes = iter(weights.popleft, None)
         for block in progress(steps, len(part), "encoding", noun, weights=sizes):
@@ -133,12 +133,13 @@ class SparseTextEncoder:
 
     Attributes:
         settings: how it was loaded.
+        model: of sentence-transformers.
         vocabulary_size: how many features its vectors may have.
     """
 
     def __init__(self, settings: SparseEncoderSettings, model: Any) -> None:
         self.settings = settings
-        self._model = model
+        self.model = model
         self._pass_tokens = _PASS_TOKENS[model.device.type]
         # Asked before its first pass, the library may answer with the width of a hidden state.
         self.vocabulary_size = int(self._encode([""], "passage").shape[1])
@@ -178,7 +179,7 @@ class SparseTextEncoder:
 
     def _encode(self, texts: list[str], side: Side) -> NDArray[np.float32]:
         """All weights, zeros too, shape (texts, vocabulary)."""
-        encode = self._model.encode_query if side == "query" else self._model.encode_document
+        encode = self.model.encode_query if side == "query" else self.model.encode_document
         dense = encode(
             texts,
             batch_size=len(texts),
@@ -278,7 +279,7 @@ def _require_trained(model: Any, location: str, options: SparseEncoderSettings) 
         )
 
 
-def _windows(
+def vector_windows(
     encoder: SparseTextEncoder,
     texts: Iterator[tuple[str, str]],
     side: Side,
