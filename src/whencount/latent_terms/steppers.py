@@ -55,7 +55,7 @@ class BatchTopKStepper(DenseStepper):
         return {"smallest": self._smallest}
 
     def codes(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Codes of a batch, float32, shape (n, features), `n k` of them positive at most."""
+        """Codes of a batch, float32, shape (n, features): the `n k` largest, and their equals."""
         encoder, _, bias = self.parameters.tensors()
         scores = torch.addmm(bias, inputs, encoder.T).clamp_(min=0)
         count = min(len(inputs) * self.options.active, scores.numel())
