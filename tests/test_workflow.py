@@ -196,9 +196,13 @@ def test_a_collection_of_ones_own_joins_by_configuration_alone(study: Path, tmp_
     assert pq.read_table(work / target).num_rows == 1
 
 
-def test_the_study_of_two_arms_runs_on_what_the_study_has(study: Path) -> None:
+def test_the_study_of_two_arms_runs_on_what_the_study_has(study: Path, tmp_path: Path) -> None:
     folder = study / RESULTS / "fusion"
-    snakemake(study, "fusion", "--config", 'fusion={"queries": 12, "documents": 60, "floor": 0.3}')
+    options = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
+    options["fusion"] = {"queries": 12, "documents": 60, "floor": 0.3, "draws": 200}
+    config = tmp_path / "config.yaml"
+    config.write_text(yaml.safe_dump(options, sort_keys=False), encoding="utf-8")
+    snakemake(study, "fusion", config=config)
     claims = pd.read_parquet(folder / "claims.parquet")
     assert set(claims["verdict"]) <= {"held", "refuted", "undecided"}
     assert (pd.read_parquet(folder / "reversals.parquet")["violations"] == 0).all()
