@@ -196,6 +196,7 @@ def test_a_collection_of_ones_own_joins_by_configuration_alone(study: Path, tmp_
     assert pq.read_table(work / target).num_rows == 1
 
 
+@pytest.mark.slow
 def test_the_study_of_two_arms_runs_on_what_the_study_has(study: Path, tmp_path: Path) -> None:
     folder = study / RESULTS / "fusion"
     options = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
