@@ -8,6 +8,7 @@
 #   snakemake --cores 2 fusion       a dense and a lexical ranking made one: when does which rule help
 #   snakemake --cores 2 economics    what the index of each representation costs
 #   snakemake --cores 2 latent_terms sparse codes of tokens as the terms of an index
+#   snakemake --cores 2 learned_sparse  SPLADE models: what FLOPS in training does to an index
 #   snakemake --cores 2 reversal     BM25 against the inner product, on them and on SPLADE-like vectors
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
@@ -37,6 +38,8 @@ include: "workflow/rules/pages.smk"
 include: "workflow/rules/experts.smk"
 include: "workflow/rules/setting_reports.smk"
 include: "workflow/rules/transfer.smk"
+include: "workflow/rules/learned_jobs.smk"
+include: "workflow/rules/learned_sparse.smk"
 include: "workflow/rules/latent_jobs.smk"
 include: "workflow/rules/latent_terms.smk"
 include: "workflow/rules/latent_vectors.smk"
@@ -58,6 +61,7 @@ localrules:
     fusion,
     latent_terms,
     reversal,
+    learned_sparse,
 
 
 # Every table stands here by name, so that a lost one is made again although the page is there.
@@ -134,3 +138,10 @@ rule reversal:
         reversal_targets,
     message:
         "the comparison is done: open {REPORTS}/reversal.html"
+
+
+rule learned_sparse:
+    input:
+        learned_targets,
+    message:
+        "the study of learned sparse vectors is done: open {REPORTS}/learned_sparse.html"

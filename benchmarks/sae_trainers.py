@@ -3,8 +3,9 @@
 Run as `python -m benchmarks.sae_trainers`; prints one JSON object per row. The peers are optional
 (`pip install --no-deps dictionary-learning==0.1.0 eai-sparsify==1.3.3` and what they import, in an
 environment of their own); one that is not there is left out. All see the same states in the same
-order, in batches of one size, with dictionaries of one size, on the same threads. A peer runs with
-the learning rate that it chooses itself and with ours, and the better of the two is kept.
+order, in batches of one size, with dictionaries of one size, on the same threads, each at the
+learning rates of one list and, the peers, at the rate that they choose themselves; the rate of the
+least error on states held back is the one at which a trainer is compared.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -28,6 +30,7 @@ from whencount.encoders.settings import EncoderSettings
 from whencount.latent_terms.states import StateStream
 
 POINTS = 10
+RATES = (0.001, 0.003, 0.01)
 
 
 class Trainer(Protocol):
@@ -137,16 +140,21 @@ class Sparsify:
 
 def trainers(
     options: SaeOptions, dimensions: int, steps: int, threads: int
-) -> Iterator[tuple[str, Callable[[], Trainer]]]:
-    """Names, and what makes each of them."""
-    yield "whencount", partial(Ours, options, dimensions, steps, threads)
-    for rate in (None, options.learning_rate):
-        word = "its own rate" if rate is None else f"rate {rate:g}"
+) -> Iterator[tuple[str, float | None, Callable[[], Trainer]]]:
+    """Names, learning rates (None: its own choice), and what makes each of them."""
+    for rate in RATES:
         yield (
-            f"dictionary_learning, {word}",
-            partial(DictionaryLearning, options, dimensions, steps, rate),
+            "whencount",
+            rate,
+            partial(Ours, replace(options, learning_rate=rate), dimensions, steps, threads),
         )
-        yield f"sparsify, {word}", partial(Sparsify, options, dimensions, rate)
+    for choice in (None, *RATES):
+        yield (
+            "dictionary_learning",
+            choice,
+            partial(DictionaryLearning, options, dimensions, steps, choice),
+        )
+        yield "sparsify", choice, partial(Sparsify, options, dimensions, choice)
 
 
 def curve(
@@ -194,33 +202,40 @@ def until(lines: list[tuple[float, float, float]], error: float) -> float | None
 def side_by_side(
     states: torch.Tensor, held: torch.Tensor, options: SaeOptions, epochs: int, threads: int
 ) -> list[dict[str, Any]]:
-    """A row per trainer that is installed."""
+    """A row per trainer that is installed, at its best rate, and the errors of the other rates."""
     torch.set_num_threads(threads)
     steps = len(states) // options.batch * epochs
-    curves = {}
-    for name, make in trainers(options, states.shape[1], steps, threads):
+    curves: dict[str, dict[float | None, list[tuple[float, float, float]]]] = {}
+    for name, rate, make in trainers(options, states.shape[1], steps, threads):
         try:
             trainer = make()
         except ImportError as error:
             print(json.dumps({"trainer": name, "left out": str(error)}))
             continue
-        curves[name] = curve(trainer, states, held, options.batch, epochs)
-    ours = curves["whencount"]
+        curves.setdefault(name, {})[rate] = curve(trainer, states, held, options.batch, epochs)
+    best = {name: min(found, key=lambda one: found[one][-1][2]) for name, found in curves.items()}
+    ours = curves["whencount"][best["whencount"]]
     seen = steps * options.batch
-    return [
-        {
-            "trainer": name,
-            "features": options.features,
-            "active": options.active,
-            "states_per_second": round(seen / lines[-1][0]),
-            "cpu_us_per_state": round(lines[-1][1] / seen * 1e6, 1),
-            "held_back_error": round(lines[-1][2], 4),
-            "seconds": round(lines[-1][0], 1),
-            "our_seconds_to_its_error": until(ours, lines[-1][2]),
-            "its_seconds_to_our_error": until(lines, ours[-1][2]),
-        }
-        for name, lines in curves.items()
-    ]
+    rows = []
+    for name, found in curves.items():
+        lines = found[best[name]]
+        rows.append(
+            {
+                "trainer": name,
+                "features": options.features,
+                "active": options.active,
+                "batch": options.batch,
+                "rate": best[name] or "its own",
+                "states_per_second": round(seen / lines[-1][0]),
+                "cpu_us_per_state": round(lines[-1][1] / seen * 1e6, 1),
+                "seconds": round(lines[-1][0], 1),
+                "held_back_error": round(lines[-1][2], 4),
+                "our_seconds_to_its_error": until(ours, lines[-1][2]),
+                "its_seconds_to_our_error": until(lines, ours[-1][2]),
+                "errors": {str(rate): round(one[-1][2], 4) for rate, one in found.items()},
+            }
+        )
+    return rows
 
 
 def states_of(count: int, held_back: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -242,12 +257,13 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=200_000)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--features", type=int, nargs="+", default=[4096, 32_768])
+    parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     states, held = states_of(given.states, 200)
     print(json.dumps({"machine": machine(), "states": len(states), "held back": len(held)}))
     for features in given.features:
-        options = SaeOptions(features=features, active=16, batch=4096, learning_rate=1e-3)
+        options = SaeOptions(features=features, active=16, batch=given.batch, learning_rate=1e-3)
         for row in side_by_side(states, held, options, given.epochs, given.threads):
             print(json.dumps(row), flush=True)
 

@@ -17,6 +17,7 @@ from jsonschema.exceptions import ValidationError, best_match
 from whencount.errors import InputError
 from whencount.expert_config import check_experts
 from whencount.latent_config import check_latent_terms
+from whencount.learned_config import check_learned_sparse
 from whencount.naming import RANDOM_BASES, Representation
 from whencount.page_config import check_pages
 from whencount.yaml_files import read_yaml
@@ -98,6 +99,7 @@ def validate(config: Mapping[str, Any], schema: str | Path) -> dict[str, Any]:
     check_pages(checked)
     check_experts(checked)
     check_latent_terms(checked)
+    check_learned_sparse(checked)
     _choose_shards(checked)
     return checked
 

@@ -31,7 +31,6 @@ LATENT_TABLES = {
     name: f"{LATENT_RESULTS}/{name}.parquet"
     for name in (*LATENT_KINDS, *LATENT_BESIDE, "comparisons", "training")
 }
-LEARNED = STUDY.get("learned_sparse", {})
 REVERSAL_TABLES = {
     "reversal": f"{LATENT_RESULTS}/reversal.parquet",
     "frequencies": LATENT_TABLES["frequencies"],
@@ -124,15 +123,6 @@ def dense_queries(collection):
     if not wants_recall(collection):
         return []
     return f"{LATENT_RESULTS}/dense/{collection}/queries"
-
-
-def learned_documents(corpus):
-    """{model.shard: folder} of the SPLADE-like vectors of a corpus."""
-    return {
-        f"{model}.{shard}": f"{RESULTS}/learned_sparse/vectors/{corpus}/{model}/documents.{shard}of{SHARDS[corpus]}"
-        for model in LEARNED.get("models", {})
-        for shard in range(SHARDS[corpus])
-    }
 
 
 def latent_memory(wildcards):

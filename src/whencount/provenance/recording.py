@@ -66,6 +66,8 @@ KINDS = {
     "freeze": "frozen",
     "fusion-job": "tables",
     "latent-train": "model",
+    "learned-train": "model",
+    "learned-encode": "vectors",
     "latent-encode": "vectors",
     "transfer-report": "figures",
 }

@@ -62,6 +62,13 @@ STAGES = {
     ),
     "economics-times": (f"{_HERE}.economics:economics_times", "Time queries one by one."),
     "economics-collect": (f"{_HERE}.economics:economics_collect", "Gather the tables of costs."),
+    "learned-train": (f"{_HERE}.learned_sparse:learned_train", "Train a small SPLADE model."),
+    "learned-encode": (f"{_HERE}.learned_sparse:learned_encode", "Encode texts by a SPLADE model."),
+    "learned-costs": (
+        f"{_HERE}.learned_sparse:learned_costs",
+        "Count what the vectors of SPLADE models cost.",
+    ),
+    "learned-collect": (f"{_HERE}.learned_sparse:learned_collect", "Gather their tables."),
     "latent-train": (f"{_HERE}.latent_terms:latent_train", "Train dictionaries of latent terms."),
     "latent-training": (f"{_HERE}.latent_terms:latent_training", "Gather how they were trained."),
     "latent-encode": (f"{_HERE}.latent_terms:latent_encode", "Sum the codes of texts as terms."),

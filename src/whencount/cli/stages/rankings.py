@@ -27,6 +27,8 @@ def _vectors(given: dict[str, Any], part: str) -> list[Path]:
 
 
 def _vectors_of(given: dict[str, Any]) -> list[Path]:
+    if given.get("whole"):
+        return _vectors(given, "")
     return _vectors(given, f"{given['representation']}.seed{given.get('seed', 0)}")
 
 
@@ -164,6 +166,7 @@ def external_run(
     reads=lambda given: [*_vectors_of(given), *map(Path, given["references"].values())],
 )
 @click.option("--representation", required=True)
+@click.option("--whole", is_flag=True, help="The folders are vectors, not those of several.")
 @click.option("--collection-name", required=True)
 @click.option("--corpus", required=True, help="The collection whose documents it has.")
 @click.option("--references", type=JSON_PATHS, default="{}", help='{"bm25": "its run", ...}')
@@ -179,6 +182,7 @@ def external_run(
 @click.argument("documents", type=READS, nargs=-1, required=True)
 def score(
     representation: str,
+    whole: bool,
     collection_name: str,
     corpus: str,
     references: dict[str, str],
@@ -205,7 +209,7 @@ def score(
         from whencount.vectors import SparseVectors
 
         job = Job(representation, collection_name, seed)
-        name = f"{representation}.seed{seed}"
+        name = "" if whole else f"{representation}.seed{seed}"
         prepared = load_prepared(collection)
         judgements = Judgements.from_qrels(
             prepared.qrels, prepared.query_ids, prepared.document_ids
