@@ -105,6 +105,12 @@ class Encoder:
         self._workers = 1 if self.device.type == "cuda" else (threads or available_threads())
         self._batch_tokens = settings.batch_tokens or _BATCH_TOKENS[self.device.type]
 
+    @property
+    def mask_token(self) -> int | None:
+        """The id of the tokenizer's [MASK]; None where it has none."""
+        found = getattr(self._tokenizer, "mask_token_id", None)
+        return None if found is None else int(found)
+
     def tokenise(self, texts: Sequence[str], kind: Kind) -> Tokens:
         """Tokenise texts with the prefix of their kind.
 
