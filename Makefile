@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report pages experts latent-terms reversal economics transfer fusion test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
+.PHONY: help setup study report pages experts latent-terms reversal learned-sparse late-interaction economics transfer fusion test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ latent-terms: $(READY) ## run the study of latent terms: sparse codes of tokens 
 
 reversal: $(READY) ## compare BM25 with the inner product on latent terms and SPLADE-like vectors
 	$(STUDY) reversal $(OTHER) --config transfer=false
+
+learned-sparse: $(READY) ## train small SPLADE models, with and without FLOPS, and compare
+	$(STUDY) learned_sparse $(OTHER) --config transfer=false
+
+late-interaction: $(READY) ## token vectors and MaxSim, exactly and through an index
+	$(STUDY) late_interaction $(OTHER) --config transfer=false
 
 transfer: $(READY) ## freeze predictors of retrieval, put them to the test on the other settings
 	$(STUDY) transfer $(OTHER)

@@ -9,6 +9,7 @@
 #   snakemake --cores 2 economics    what the index of each representation costs
 #   snakemake --cores 2 latent_terms sparse codes of tokens as the terms of an index
 #   snakemake --cores 2 learned_sparse  SPLADE models: what FLOPS in training does to an index
+#   snakemake --cores 2 late_interaction  token vectors and MaxSim, exactly and through an index
 #   snakemake --cores 2 reversal     BM25 against the inner product, on them and on SPLADE-like vectors
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
@@ -40,6 +41,8 @@ include: "workflow/rules/setting_reports.smk"
 include: "workflow/rules/transfer.smk"
 include: "workflow/rules/learned_jobs.smk"
 include: "workflow/rules/learned_sparse.smk"
+include: "workflow/rules/late_jobs.smk"
+include: "workflow/rules/late_interaction.smk"
 include: "workflow/rules/latent_jobs.smk"
 include: "workflow/rules/latent_terms.smk"
 include: "workflow/rules/latent_vectors.smk"
@@ -62,6 +65,7 @@ localrules:
     latent_terms,
     reversal,
     learned_sparse,
+    late_interaction,
 
 
 # Every table stands here by name, so that a lost one is made again although the page is there.
@@ -145,3 +149,10 @@ rule learned_sparse:
         learned_targets,
     message:
         "the study of learned sparse vectors is done: open {REPORTS}/learned_sparse.html"
+
+
+rule late_interaction:
+    input:
+        late_targets,
+    message:
+        "the study of late interaction is done: open {REPORTS}/late_interaction.html"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -169,6 +170,7 @@ def _trainer(
         save_steps=every,
         save_total_limit=1,
         report_to="none",
+        disable_tqdm=not sys.stderr.isatty(),
         use_cpu=device == "cpu",
         fp16=device == "cuda",
         dataloader_pin_memory=False,

@@ -65,6 +65,7 @@ KINDS = {
     "expert-calibration": "calibration",
     "freeze": "frozen",
     "fusion-job": "tables",
+    "late-job": "tables",
     "latent-train": "model",
     "learned-train": "model",
     "learned-encode": "vectors",

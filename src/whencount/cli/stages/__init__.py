@@ -69,6 +69,8 @@ STAGES = {
         "Count what the vectors of SPLADE models cost.",
     ),
     "learned-collect": (f"{_HERE}.learned_sparse:learned_collect", "Gather their tables."),
+    "late-job": (f"{_HERE}.late_interaction:late_job", "Rank a collection by late interaction."),
+    "late-collect": (f"{_HERE}.late_interaction:late_collect", "Gather its tables."),
     "latent-train": (f"{_HERE}.latent_terms:latent_train", "Train dictionaries of latent terms."),
     "latent-training": (f"{_HERE}.latent_terms:latent_training", "Gather how they were trained."),
     "latent-encode": (f"{_HERE}.latent_terms:latent_encode", "Sum the codes of texts as terms."),
