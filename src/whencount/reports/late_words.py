@@ -13,7 +13,8 @@ def sentences(tables: LateTables) -> list[str]:
     rows = tables.rows
     wide = rows.pivot_table(index="collection", columns="arm", values="ndcg_10")
     asked = int(rows.groupby("collection")["queries"].first().sum())
-    run = f"{plural(len(wide), 'collection')}, {asked:,} queries; MaxSim has a mean nDCG@10 of {number(float(wide['maxsim'].mean()))}."
+    mean = number(float(wide["maxsim"].mean()))
+    run = f"{plural(len(wide), 'collection')}, {asked:,} queries; MaxSim has nDCG@10 {mean} in the mean."
     arms = [one for one in ARM_NAMES if one in wide and one != "maxsim"]
     return [
         run,
@@ -38,8 +39,8 @@ def _bound(codes: pd.DataFrame) -> str:
     return (
         f"The bound on compressed scores was held against {int(codes['scores'].sum()):,} scores:"
         f" {int(codes['broken'].sum()):,} broke it. It promises the order of"
-        f" {percent(decided, 2)} of {int(codes['pairs'].sum()):,} pairs of a query's first documents;"
-        f" {int(codes['reversed'].sum()):,} of those stand the other way round."
+        f" {percent(decided, 2)} of {int(codes['pairs'].sum()):,} pairs of a query's first"
+        f" documents; {int(codes['reversed'].sum()):,} of those stand the other way round."
     )
 
 
