@@ -93,6 +93,23 @@ def read_vectors(documents: str | Path, queries: str | Path) -> VectorFiles:
     return VectorFiles(_assemble(read[0], order), _assemble(read[1], order), features)
 
 
+def read_documents(
+    documents: str | Path, queries: str | Path | None = None
+) -> tuple[SparseVectors, SparseVectors | None, NDArray[np.object_]]:
+    """Documents, queries where they are named, and the features of their one vocabulary.
+
+    Raises:
+        InputError: as `read_vectors`.
+    """
+    if queries is not None:
+        files = read_vectors(documents, queries)
+        return files.documents, files.queries, files.features
+    vocabulary = _Vocabulary()
+    read = _read(Path(documents), vocabulary)
+    features, order = _ordered(list(vocabulary))
+    return _assemble(read, order), None, features
+
+
 def _read(path: Path, vocabulary: _Vocabulary) -> _File:
     file = _File(path)
     sizes: list[int] = []

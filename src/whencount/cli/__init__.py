@@ -16,6 +16,10 @@ COMMANDS = {
         "whencount.cli.decompose:decompose",
         "Tell what IDF, saturation and length normalisation each do for a collection.",
     ),
+    "bake": (
+        "whencount.cli.bake:bake",
+        "Fold a correction into weights, so that any engine ranks by it.",
+    ),
     "analyse": (
         "whencount.cli.analyse:analyse",
         "Tell what a table of rows says: shares, hypotheses, predictors.",

@@ -14,7 +14,7 @@ def sentences(tables: LateTables) -> list[str]:
     wide = rows.pivot_table(index="collection", columns="arm", values="ndcg_10")
     asked = int(rows.groupby("collection")["queries"].first().sum())
     mean = number(float(wide["maxsim"].mean()))
-    run = f"{plural(len(wide), 'collection')}, {asked:,} queries; MaxSim has nDCG@10 {mean} in the mean."
+    run = f"{plural(len(wide), 'collection')}, {asked:,} queries; mean nDCG@10 of MaxSim {mean}."
     arms = [one for one in ARM_NAMES if one in wide and one != "maxsim"]
     return [
         run,
