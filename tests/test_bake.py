@@ -113,7 +113,7 @@ def test_a_plain_inner_product_of_baked_files_is_the_corrected_score(
 
 def _npz(path: Path, queries: SparseVectors) -> list[dict[str, float]]:
     matrix = scipy.sparse.load_npz(path)
-    ids = path.with_name(f"{path.name}.ids.txt").read_text(encoding="utf-8").splitlines()
+    ids = path.with_suffix(".ids.txt").read_text(encoding="utf-8").splitlines()
     wanted = scipy.sparse.csr_matrix(
         (queries.values, queries.features, queries.indptr), (len(queries), matrix.shape[1])
     )

@@ -19,7 +19,7 @@ _ARRAYS = ("indptr", "features", "values")
 
 
 def write(path: Path, baked: Baked) -> None:
-    """CSR, a row per document, float32; `FILE.ids.txt` and `FILE.features.txt` beside it.
+    """CSR, a row per document, float32; `NAME.ids.txt` and `FILE.features.txt` beside it.
 
     Rows have their features in rising order. Arrays pass through files; memory holds a block.
     """
@@ -44,7 +44,7 @@ def write(path: Path, baked: Baked) -> None:
                 shape=np.array([baked.rows, width]),
                 data=arrays["values"],
             )
-    ids = path.with_name(f"{path.name}.ids.txt")
+    ids = path.with_suffix(".ids.txt")
     with atomic_file(ids) as temporary, temporary.open("w", encoding="utf-8") as lines:
         for block in baked.blocks():
             lines.writelines(f"{name}\n" for name in block.ids)
