@@ -16,6 +16,11 @@ COMMANDS = {
         "whencount.cli.decompose:decompose",
         "Tell what IDF, saturation and length normalisation each do for a collection.",
     ),
+    "advise": (
+        "whencount.cli.advise:advise",
+        "Advise, without labels, whether an index should use collection statistics.",
+    ),
+    "words": ("whencount.cli.words:words", "Make vectors of word counts of texts, to try out."),
     "bake": (
         "whencount.cli.bake:bake",
         "Fold a correction into weights, so that any engine ranks by it.",

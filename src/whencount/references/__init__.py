@@ -3,7 +3,7 @@
 from whencount.references.dense import dense
 from whencount.references.evaluation import quality
 from whencount.references.fusion import fuse
-from whencount.references.lexical import bm25, count_terms, tokenize
+from whencount.references.lexical import bm25, count_terms, count_words, tokenize
 from whencount.references.runs import (
     Run,
     read_run,
@@ -17,6 +17,7 @@ __all__ = [
     "Run",
     "bm25",
     "count_terms",
+    "count_words",
     "dense",
     "fuse",
     "quality",

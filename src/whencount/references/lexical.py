@@ -81,7 +81,13 @@ def bm25(
 
 
 def count_terms(collection: Texts) -> tuple[SparseVectors, SparseVectors]:
-    """The term counts of documents and queries over the documents' vocabulary.
+    """The term counts of documents and queries, as `count_words` without the words."""
+    documents, queries, _ = count_words(collection)
+    return documents, queries
+
+
+def count_words(collection: Texts) -> tuple[SparseVectors, SparseVectors, list[str]]:
+    """The term counts of documents and queries over the documents' vocabulary, and its words.
 
     Words of queries that no document has are left out. Texts are read in batches; memory holds
     the vocabulary and eight bytes per distinct word of a document.
@@ -97,7 +103,7 @@ def count_terms(collection: Texts) -> tuple[SparseVectors, SparseVectors]:
     texts = [query.text for query in collection.queries]
     queries = _count(texts, vocabulary, grow=False)
     size = len(vocabulary)
-    return _joined(blocks, size), _joined([queries], size)
+    return _joined(blocks, size), _joined([queries], size), list(vocabulary)
 
 
 def _count(texts: list[str], vocabulary: dict[str, int], *, grow: bool) -> SparseVectors:
