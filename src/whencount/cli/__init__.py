@@ -20,6 +20,10 @@ COMMANDS = {
         "whencount.cli.advise:advise",
         "Advise, without labels, whether an index should use collection statistics.",
     ),
+    "compare": (
+        "whencount.cli.compare:compare",
+        "Compare runs pairwise: bootstrap, Holm, win/tie/loss per query.",
+    ),
     "words": ("whencount.cli.words:words", "Make vectors of word counts of texts, to try out."),
     "bake": (
         "whencount.cli.bake:bake",
