@@ -21,7 +21,7 @@ from benchmarks.page import page
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "benchmarks"
 PACKAGES = ("numpy", "numba", "scipy", "bm25s", "splade-index", "torch", "pytrec_eval-terrier")
-OTHERS = ("analysis", "sae", "pages", "pruning")
+OTHERS = ("analysis", "sae", "sae_trainers", "pages", "pruning")
 
 
 def versions() -> dict[str, str]:
