@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gzip
+import io
 import os
 import re
 import shutil
@@ -224,7 +225,7 @@ def _umask() -> int:
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
-    """Open `path` for reading; a name that ends in .gz is decompressed.
+    """Open `path` for reading; a name that ends in .gz or .zst is decompressed.
 
     Raises:
         InputError: the file is missing or cannot be read.
@@ -233,6 +234,10 @@ def open_binary(path: str | Path) -> IO[bytes]:
     try:
         if path.suffix == ".gz":
             return gzip.open(path, "rb")  # type: ignore[return-value]
+        if path.suffix == ".zst":
+            import pyarrow as pa
+
+            return io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"))
         return path.open("rb")
     except OSError as error:
         raise InputError(
@@ -244,7 +249,7 @@ def lines_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end) for every line that is not blank.
 
     Raises:
-        InputError: the file is missing, unreadable, or a truncated or damaged gzip stream.
+        InputError: the file is missing, unreadable, or a truncated or damaged gzip or zstd stream.
     """
     path = Path(path)
     with open_binary(path) as stream:

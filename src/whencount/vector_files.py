@@ -89,7 +89,7 @@ def read_vectors(documents: str | Path, queries: str | Path) -> VectorFiles:
     """
     vocabulary = _Vocabulary()
     read = [_read(Path(path), vocabulary) for path in (documents, queries)]
-    features, order = _ordered(list(vocabulary))
+    features, order = in_order(list(vocabulary))
     return VectorFiles(_assemble(read[0], order), _assemble(read[1], order), features)
 
 
@@ -106,7 +106,7 @@ def read_documents(
         return files.documents, files.queries, files.features
     vocabulary = _Vocabulary()
     read = _read(Path(documents), vocabulary)
-    features, order = _ordered(list(vocabulary))
+    features, order = in_order(list(vocabulary))
     return _assemble(read, order), None, features
 
 
@@ -260,8 +260,8 @@ def _kind(value: object) -> str:
     return "null" if value is None else kinds.get(type(value), "a number")
 
 
-def _ordered(names: list[str]) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
-    """The names in their order, and for each number as read its place in that order."""
+def in_order(names: list[str]) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
+    """The names in their order, and for each number as read its place in that order, int32."""
     plain = all(
         name.isascii() and name.isdigit() and (name == "0" or name[0] != "0") for name in names
     )

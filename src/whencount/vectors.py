@@ -91,7 +91,7 @@ class SparseVectors:
         indptr = np.zeros(len(ids) + 1, dtype=np.int64)
         np.cumsum(np.bincount(rows, minlength=len(ids)), out=indptr[1:])
         return cls(
-            _object_ids(ids),
+            object_ids(ids),
             indptr,
             features[order].astype(np.int32),
             values[order],
@@ -207,7 +207,8 @@ class SparseVectors:
         return vectors
 
 
-def _object_ids(ids: Sequence[str] | NDArray[Any]) -> NDArray[np.object_]:
+def object_ids(ids: Sequence[str] | NDArray[Any]) -> NDArray[np.object_]:
+    """Ids as an object array, shape (ids,), whatever their lengths."""
     result = np.empty(len(ids), dtype=object)
     result[:] = ids
     return result
@@ -236,6 +237,10 @@ class VectorsWriter:
         self._ids = pq.ParquetWriter(self._folder / "ids.parquet", pa.schema([("id", pa.string())]))
         self._put("indptr", np.zeros(1, dtype=np.int64))
         return self
+
+    def declare(self, vocabulary_size: int) -> None:
+        """Say how many features there are, where that is known only after the last block."""
+        self._vocabulary_size = vocabulary_size
 
     def append(self, block: SparseVectors) -> None:
         """Add the rows of `block` after those already written."""
