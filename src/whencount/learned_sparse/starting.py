@@ -8,6 +8,7 @@ where it stands and hardly elsewhere. Training moves weights from there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,19 +45,42 @@ class SmallModel:
 
 
 def word_pieces(texts: Iterable[str], size: int) -> Any:
-    """An uncased WordPiece tokenizer of `size` pieces; the same texts give the same one."""
+    """An uncased WordPiece tokenizer; the same texts give the same one.
+
+    Its pieces are the special tokens, every character (at the beginning of a word and within one),
+    and then the most frequent words, of equal ones the first by characters. The trainers of the
+    tokenizers library number pieces by the order of a hash table, so two of their runs differ.
+
+    Args:
+        texts: read once.
+        size: the most pieces.
+
+    Raises:
+        InputError: the characters alone are more than that.
+    """
     from tokenizers import BertWordPieceTokenizer
     from transformers import PreTrainedTokenizerFast
 
-    trained = BertWordPieceTokenizer(lowercase=True)
-    trained.train_from_iterator(
-        texts,
-        vocab_size=size,
-        special_tokens=list(_SPECIAL.values()),
-        show_progress=False,
+    plain = BertWordPieceTokenizer(
+        {token: number for number, token in enumerate(_SPECIAL.values())}, lowercase=True
     )
-    # A tokenizer that is read again has the [CLS] and [SEP] that a trained one lacks.
-    tokenizer = BertWordPieceTokenizer(trained.get_vocab(), lowercase=True)
+    normalizer, splitter = plain._tokenizer.normalizer, plain._tokenizer.pre_tokenizer
+    counts: Counter[str] = Counter()
+    for text in texts:
+        words = splitter.pre_tokenize_str(normalizer.normalize_str(text))
+        counts.update(word for word, _ in words)
+    letters = sorted({letter for word in counts for letter in word})
+    pieces = [*_SPECIAL.values(), *letters, *(f"##{letter}" for letter in letters)]
+    if len(pieces) > size:
+        raise InputError(
+            f"learned_sparse: the texts have {len(letters):,} characters, too many for a vocabulary"
+            f" of {size:,}; give {2 * len(pieces):,} or more"
+        )
+    known = set(pieces)
+    frequent = sorted(counts, key=lambda word: (-counts[word], word))
+    words_kept = [word for word in frequent if word not in known][: size - len(pieces)]
+    vocabulary = {piece: number for number, piece in enumerate([*pieces, *words_kept])}
+    tokenizer = BertWordPieceTokenizer(vocabulary, lowercase=True)
     return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer._tokenizer,
         model_max_length=512,

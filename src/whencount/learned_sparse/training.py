@@ -104,7 +104,11 @@ def train_splade(
                 "options": asdict(options),
                 "seed": seed,
                 "pairs": len(pairs),
-                "lines": [_numbers(line) for line in trainer.state.log_history],
+                "lines": [
+                    _numbers(line, options)
+                    for line in trainer.state.log_history
+                    if "base_loss" in line
+                ],
             }
             (folder / LOG).write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
@@ -132,6 +136,7 @@ def _trainer(
 ) -> tuple[Any, Any]:
     import datasets
     from sentence_transformers import SparseEncoder
+    from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sparse_encoder import (
         SparseEncoderTrainer,
         SparseEncoderTrainingArguments,
@@ -140,11 +145,13 @@ def _trainer(
     from sentence_transformers.sparse_encoder.callbacks import (
         SpladeRegularizerWeightSchedulerCallback,
     )
-    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
+    from sentence_transformers.sparse_encoder.modules import SpladePooling
     from transformers import set_seed
 
     set_seed(seed)
-    transformer = MLMTransformer(str(start), max_seq_length=options.max_tokens)
+    transformer = Transformer(
+        str(start), transformer_task="fill-mask", max_seq_length=options.max_tokens
+    )
     model = SparseEncoder(
         modules=[transformer, SpladePooling(pooling_strategy=cast(Any, options.pooling))],
         device=device,
@@ -204,11 +211,21 @@ def _last(checkpoints: Path) -> str | None:
     return None
 
 
-def _numbers(line: Mapping[str, Any]) -> dict[str, float]:
-    """What does not depend on the clock."""
+def regulariser_weight(step: int, greatest: float, options: SpladeOptions) -> float:
+    """The weight of FLOPS in a step, counted from 1: it rises with the square of the steps."""
+    rising = max(1, int(options.steps * options.warmup))
+    return greatest * min(1.0, (step - 1) / rising) ** 2
+
+
+def _numbers(line: Mapping[str, Any], options: SpladeOptions) -> dict[str, float]:
+    """What does not depend on the clock, and the weights, which the log is written without."""
     clocks = ("runtime", "per_second")
-    return {
+    found = {
         name: float(value)
-        for name, value in line.items()
+        for name, value in sorted(line.items())
         if isinstance(value, int | float) and not name.endswith(clocks)
     }
+    for side, greatest in (("document", options.documents), ("query", options.queries)):
+        weight = regulariser_weight(int(found["step"]), greatest, options)
+        found[f"{side}_regularizer_weight"] = weight
+    return found
