@@ -20,7 +20,9 @@ Examples:
   whencount bake --documents docs.jsonl --queries queries.jsonl --configuration 011 \\
       --bits 8 --format ciff --out index.ciff"""
 )
-@click.option("--documents", type=FILE, required=True, metavar="FILE", help="Vectors, as they are.")
+@click.option(
+    "--documents", type=FILE, required=True, metavar="FILE", help="Vectors, of any format."
+)
 @click.option("--queries", type=FILE, metavar="FILE", help="Needed where IDF goes into them.")
 @click.option(
     "--configuration",
@@ -75,13 +77,14 @@ def bake(
     without knowing of it. `whencount advise` says which configuration is worth it.
     """
     import json
+    from tempfile import TemporaryDirectory
 
     from whencount.errors import InputError
     from whencount.exporting.baking import Baking
     from whencount.exporting.baking import bake as library
     from whencount.exporting.formats import Names
+    from whencount.reading import read_collection
     from whencount.scoring import Configuration, Parameters
-    from whencount.vector_files import read_documents
 
     if queries_out is not None and queries is None:
         raise InputError("--queries-out needs --queries; name the queries that shall be baked")
@@ -91,13 +94,20 @@ def bake(
         raise InputError(
             "IDF goes into the queries, so name them with --queries, or choose --idf documents"
         )
-    stored, asked, names = read_documents(documents, queries)
-    baking = Baking(
-        [stored.cap(document_budget)], Names(names), chosen, parameters, idf == "documents", bits
-    )
     if queries_out is None and queries is not None and chosen.idf and idf == "queries":
         queries_out = out.with_name(f"{out.name}.queries.jsonl")
-    report = library(baking, file_format, out, asked, queries_out)
+    # Beside the output, which has to have room anyway; a system's /tmp may be small.
+    with TemporaryDirectory(prefix=".whencount-", dir=out.parent) as scratch:
+        read = read_collection(documents, queries, folder=Path(scratch) / "vectors")
+        baking = Baking(
+            [read.documents.cap(document_budget)],
+            Names(read.features),
+            chosen,
+            parameters,
+            idf == "documents",
+            bits,
+        )
+        report = library(baking, file_format, out, read.queries, queries_out)
     if as_json:
         click.echo(json.dumps(report.as_json()))
         return
