@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from whencount import attribution
-from whencount.advising import Grid, advise
+from whencount.advising import Grid, advise, evidence
 from whencount.advising.evidence import ESTIMATES, gather, paired
-from whencount.advising.index import MEANINGS, saturation_expected
+from whencount.advising.index import MEANINGS, described, saturation_expected
 from whencount.advising.page import advice_page, headline
 from whencount.advising.references import TextFiles, from_run, from_texts
 from whencount.cli.advise import advise as command
@@ -99,11 +99,10 @@ def test_advice_finds_the_configuration_that_its_references_follow(bits: str) ->
     other = noisy(top(documents, queries, bits), len(documents), 0.6)
     found = advise(documents, queries, {"one": reference, "two": other}, grid=SMALL, draws=200)
     assert found.configuration == bits
-    if bits != "000":
-        assert found.confidence == "strong"
-        assert all(effect.low > 0 for effect in found.effects.values())
-    else:
-        assert found.confidence == "weak"
+    assert found.confidence == "strong"
+    assert all(effect.low > 0 for effect in found.effects.values())
+    # The inner product is compared with the best of the others.
+    assert (found.rival == "000") == (bits != "000")
 
 
 def test_a_reference_that_repeats_a_configuration_is_told_and_trusted_less() -> None:
@@ -140,6 +139,29 @@ def test_the_index_alone_speaks_of_saturation_only() -> None:
     assert any("nothing is said of IDF and length" in one for one in found.warnings)
     empty = SparseVectors.from_dense(["a", "b"], np.zeros((2, 3)))
     assert advise(empty).configuration == "000"
+
+
+def test_an_index_on_disk_gives_the_same_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents, queries = world(5)
+    references = {"r": noisy(top(documents, queries, "011"), len(documents), 0.3)}
+    held = advise(documents, queries, references, grid=SMALL, draws=50)
+    monkeypatch.setattr(evidence, "_IN_MEMORY", 100)
+    stored = advise(documents, queries, references, grid=SMALL, draws=50, scratch=tmp_path)
+    assert (tmp_path / "index" / "meta.json").is_file()
+    assert stored.as_json() == held.as_json()
+
+
+def test_an_index_is_described_in_the_units_that_are_named() -> None:
+    dense = np.array([[1.0, 2.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [3.0, 0.0, 1.0, 0.0]])
+    found = described(SparseVectors.from_dense(["a", "b", "c"], dense))
+    assert found["nnz_mean"] == pytest.approx(5 / 3)
+    assert found["length_mean"] == pytest.approx(8 / 3)
+    assert found["live_features"] == 3
+    assert found["df_median"] == pytest.approx(1 / 3)
+    assert found["df_largest"] == 1
+    assert found["active_fraction"] == pytest.approx(5 / 12)
 
 
 def test_the_expectation_is_a_ridge_that_has_not_seen_the_index() -> None:
@@ -212,12 +234,17 @@ def test_the_command_prints_writes_and_repeats_itself(files: Path) -> None:
     done = run(*given, "--out", str(files / "out"))
     assert done.exit_code == 0, done.output
     assert "Advice: 010, saturation" in done.output
+    assert "less that of 000 is +" in done.output
+    table = pd.read_parquet(files / "out" / "estimates.parquet")
+    assert len(table) == 9 * 8 + len(ESTIMATES)
     page = (files / "out" / "advice.html").read_text(encoding="utf-8")
     assert "http://" not in page.replace("http://www.w3.org", "")
     told = json.loads((files / "out" / "advice.json").read_text())
     printed = run(*given, "--json")
     assert json.loads(printed.stdout) == told
     assert told["switches"] == {"idf": False, "saturation": True, "length": False}
+    quality = table.query("kind == 'quality' and k1 == 1.2 and b == .75").set_index("name")["value"]
+    assert quality.to_dict() == told["references"]["run.trec"]["pseudo_quality"]
     assert set(told["references"]["run.trec"]["pseudo_quality"]) == set(map(str, CONFIGURATIONS))
 
 
@@ -237,12 +264,15 @@ def test_the_page_shows_names_as_text() -> None:
         (["--reference", "run.trec"], "--queries"),
         (["--queries", "queries.jsonl", "--reference", "missing.trec"], "missing.trec"),
         (["--queries", "run.trec"], "run.trec"),
+        (["--queries", "others.jsonl", "--reference", "run.trec"], "no query shares a feature"),
+        (["--seed", "-1"], "--seed"),
     ],
 )
 def test_bad_input_is_one_sentence(
     files: Path, arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(files)
+    (files / "others.jsonl").write_text('{"id": "q0", "vector": {"word": 1}}\n')
     done = run("--documents", "documents.jsonl", *arguments, "--out", "out")
     assert done.exit_code != 0
     assert sentence in f"{done.output}{done.exception}"

@@ -217,7 +217,11 @@ def index_statistics(documents: SparseVectors) -> dict[str, float]:
 
     NaN where a statistic is undefined: in a collection whose documents are all empty.
     """
-    sums = tally(documents)
+    return statistics_of(tally(documents))
+
+
+def statistics_of(sums: Tally) -> dict[str, float]:
+    """`index_statistics` of what was collected."""
     frequency = sums.document_frequency
     return {
         "value_cv": value_cv(sums),

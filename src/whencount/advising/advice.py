@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +20,24 @@ from whencount.advising.evidence import (
     gather,
     paired,
 )
-from whencount.advising.index import Expectation, saturation_expected
-from whencount.diagnostics import index_statistics
+from whencount.advising.index import Expectation, described, saturation_expected
+from whencount.advising.sentences import (
+    FEW_QUERIES,
+    UNCORRECTED,
+    circular,
+    expected,
+    outside,
+    reasons,
+    warnings,
+)
 from whencount.errors import InputError
 from whencount.scoring import CONFIGURATIONS, SWITCHES, Parameters
 from whencount.vectors import SparseVectors
 
-FEW_QUERIES = 50
+if TYPE_CHECKING:
+    import pandas as pd
+
 MANY_QUERIES = 200
-CIRCULAR = 0.8
-"""A reference that some configuration repeats to this nDCG@10 is hardly another ranking."""
-_UNCORRECTED = "000"
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,8 @@ class Advice:
         expectation: the effect of saturation that published rows let expect; None where a
             statistic is undefined.
         evidence: one per reference.
-        effects: reference to the pseudo-quality of the advice less that of the inner product.
+        rival: what the advice is compared with: 000, or where that is advised the best other one.
+        effects: reference to the pseudo-quality of the advice less that of the rival.
         agreement: pair of references to the mean share of their first ten that both have.
         rule: the study's own rule per reference: 111 where G~ > 0, else 010.
         documents, queries: how many.
@@ -61,6 +70,7 @@ class Advice:
     statistics: Mapping[str, float]
     expectation: Expectation | None
     evidence: tuple[Evidence, ...]
+    rival: str
     effects: Mapping[str, Interval]
     agreement: Mapping[str, float]
     rule: Mapping[str, str]
@@ -97,8 +107,36 @@ class Advice:
                 }
                 for one in self.evidence
             },
-            "agreement": dict(self.agreement),
+            "compared_with": self.rival,
+            "agreement": {pair: _number(share) for pair, share in self.agreement.items()},
         }
+
+    def table(self) -> pd.DataFrame:
+        """The estimates: a line per reference, k1, b and configuration, and one per target.
+
+        Columns: reference, queries (int64), kind (`quality` or `effect`), name (a configuration, or
+        idf, saturation, length, gain, collection_gain), k1, b, value, low, high (float64; the
+        interval of a quality is not drawn and NaN).
+        """
+        import pandas as pd
+
+        nothing = float("nan")
+        lines = [
+            (one.name, one.queries, "quality", str(name), cell.k1, cell.b, value, nothing, nothing)
+            for one in self.evidence
+            for cell, values in zip(self.cells, one.quality.tolist(), strict=True)
+            for name, value in zip(CONFIGURATIONS, values, strict=True)
+        ]
+        for one in self.evidence:
+            first = self.cells[0]
+            for name in ESTIMATES:
+                found = one.estimates[name]
+                ends = (found.value, found.low, found.high)
+                lines.append((one.name, one.queries, "effect", name, first.k1, first.b, *ends))
+        columns = ["reference", "queries", "kind", "name", "k1", "b", "value", "low", "high"]
+        types = dict.fromkeys(("k1", "b", "value", "low", "high"), "float64")
+        types |= {"queries": "int64", "reference": "str", "kind": "str", "name": "str"}
+        return pd.DataFrame(lines, columns=columns).astype(types)
 
 
 def advise(
@@ -110,6 +148,7 @@ def advise(
     draws: int = 2000,
     seed: int = 0,
     threads: int | None = None,
+    scratch: Path | None = None,
 ) -> Advice:
     """Advise on an index, without a relevance label.
 
@@ -121,15 +160,17 @@ def advise(
         grid: of k1 and b.
         draws, seed: of the bootstrap over queries.
         threads: of the search; None leaves it to the engine.
+        scratch: an empty folder for the index of a large collection.
 
     Raises:
-        InputError: references without queries, sizes that differ, or vectors out of range.
+        InputError: references without queries, sizes that differ, vectors out of range, or queries
+            that share no feature with the documents.
     """
     references = dict(references or {})
     if references and queries is None:
         raise InputError("a reference ranks documents for queries; give --queries too")
     grid = grid or Grid()
-    statistics = index_statistics(documents)
+    statistics = described(documents)
     expectation = saturation_expected(statistics)
     if queries is None or not references:
         return _of_the_index(documents, queries, statistics, expectation, grid)
@@ -138,14 +179,24 @@ def advise(
             raise InputError(
                 f"the reference {name} ranks {len(positions)} queries, there are {len(queries)}"
             )
-    evidence = gather(documents, queries, references, grid, draws=draws, seed=seed, threads=threads)
+    evidence = gather(
+        documents,
+        queries,
+        references,
+        grid,
+        draws=draws,
+        seed=seed,
+        threads=threads,
+        scratch=scratch,
+    )
     empty = [one.name for one in evidence if not one.queries]
     if empty:
         raise InputError(f"the reference {empty[0]} ranks nothing for any query; give another")
     cells = grid.cells()
     chosen = _configuration(evidence, draws, seed)
     cell, moved = _cell(evidence, chosen, draws, seed)
-    effects = {one.name: paired(one, (cell, chosen), (0, 0), draws, seed) for one in evidence}
+    rival = 0 if chosen else _best_other(evidence)
+    effects = {one.name: paired(one, (cell, chosen), (0, rival), draws, seed) for one in evidence}
     agreement = {
         f"{one} and {other}": _overlap(references[one], references[other])
         for one, other in combinations(references, 2)
@@ -154,12 +205,23 @@ def advise(
     return Advice(
         name,
         cells[cell],
-        _confidence(evidence, effects, name),
-        tuple(_reasons(evidence, effects, name, cells[cell], moved)),
-        tuple(_warnings(evidence, agreement, expectation, queries, references)),
+        _confidence(evidence, effects),
+        tuple(
+            reasons(
+                evidence,
+                effects,
+                agreement,
+                name,
+                str(CONFIGURATIONS[rival]),
+                cells[cell],
+                moved,
+            )
+        ),
+        tuple(warnings(evidence, effects, agreement, expectation, queries, references)),
         statistics,
         expectation,
         tuple(evidence),
+        str(CONFIGURATIONS[rival]),
         effects,
         agreement,
         {
@@ -180,31 +242,32 @@ def _of_the_index(
     grid: Grid,
 ) -> Advice:
     """Advice without a reference: saturation, if its expected effect is above its error."""
-    warnings = [
+    against = [
         "No reference was given, so nothing is said of IDF and length: give --reference or"
         " --reference-text, and queries"
     ]
     on = expectation is not None and expectation.value > 0
-    reasons = []
+    rests_on = []
     if expectation is None:
-        warnings.append("The index has an undefined statistic (no document has a feature)")
+        against.append("The index has an undefined statistic (no document has a feature)")
     else:
-        reasons.append(_expected(expectation))
-        warnings += _outside(expectation)
+        rests_on.append(expected(expectation))
+        against += outside(expectation)
         if abs(expectation.value) < expectation.rmse:
-            warnings.append(
+            against.append(
                 "The expected effect of saturation is smaller than the model's error on corpora"
                 " that it had not seen, so its sign is uncertain"
             )
     return Advice(
-        "010" if on else _UNCORRECTED,
+        "010" if on else UNCORRECTED,
         grid.cells()[0],
         "index alone",
-        tuple(reasons),
-        tuple(warnings),
+        tuple(rests_on),
+        tuple(against),
         statistics,
         expectation,
         (),
+        UNCORRECTED,
         {},
         {},
         {},
@@ -245,131 +308,22 @@ def _cell(evidence: Sequence[Evidence], chosen: int, draws: int, seed: int) -> t
     return (best, True) if better else (0, False)
 
 
-def _confidence(
-    evidence: Sequence[Evidence], effects: Mapping[str, Interval], configuration: str
-) -> str:
+def _best_other(evidence: Sequence[Evidence]) -> int:
+    """The best configuration but 000 in the mean of the references, at the default cell."""
+    return 1 + int(np.mean([one.quality[0, 1:] for one in evidence], axis=0).argmax())
+
+
+def _confidence(evidence: Sequence[Evidence], effects: Mapping[str, Interval]) -> str:
+    """Strong: two references or more, each sure, over many queries; weak: one loses, few queries,
+    none is sure, or all repeat a configuration.
+    """
     signs = [one.sign for one in effects.values()]
     fewest = min(one.queries for one in evidence)
-    if configuration == _UNCORRECTED or min(signs) < 0 or fewest < FEW_QUERIES:
-        return "weak"
-    if all(_circular(one) for one in evidence):
+    if min(signs) < 0 or fewest < FEW_QUERIES or all(map(circular, evidence)):
         return "weak"
     if len(evidence) > 1 and min(signs) > 0 and fewest >= MANY_QUERIES:
         return "strong"
     return "moderate" if max(signs) > 0 else "weak"
-
-
-def _reasons(
-    evidence: Sequence[Evidence],
-    effects: Mapping[str, Interval],
-    configuration: str,
-    parameters: Parameters,
-    moved: bool,
-) -> list[str]:
-    found = []
-    for one in evidence:
-        effect = effects[one.name]
-        found.append(
-            f"By {one.name}, over {one.queries:,} queries, the advice changes the estimated nDCG@10"
-            f" by {effect.value:+.3f} ({effect.low:+.3f} to {effect.high:+.3f})"
-        )
-    for place, switch in enumerate(SWITCHES):
-        told = ", ".join(
-            f"{one.estimates[switch].value:+.3f} ({one.estimates[switch].low:+.3f} to"
-            f" {one.estimates[switch].high:+.3f}) by {one.name}"
-            for one in evidence
-        )
-        state = "on" if configuration[place] == "1" else "off"
-        found.append(f"{_word(switch)} {state}: estimated effect {told}")
-    if moved:
-        found.append(
-            f"k1 {parameters.k1:g} and b {parameters.b:g} are better than 1.2 and .75 by every"
-            " reference"
-        )
-    elif configuration != _UNCORRECTED:
-        found.append(
-            f"k1 {parameters.k1:g} and b {parameters.b:g}: no cell of the grid is better by every"
-            " reference"
-        )
-    return found
-
-
-def _warnings(
-    evidence: Sequence[Evidence],
-    agreement: Mapping[str, float],
-    expectation: Expectation | None,
-    queries: SparseVectors,
-    references: Mapping[str, NDArray[np.int32]],
-) -> list[str]:
-    found = []
-    for one in evidence:
-        if one.queries < FEW_QUERIES:
-            found.append(
-                f"{one.name} answers {one.queries} queries only; give {FEW_QUERIES} or more before"
-                " you lean on it"
-            )
-        if _circular(one):
-            found.append(
-                f"{one.name} is nearly repeated by {CONFIGURATIONS[int(one.quality[0].argmax())]}"
-                f" (estimated nDCG@10 {one.quality[0].max():.2f}): it ranks by the same features"
-                " and cannot judge them; give a reference of another kind, a dense ranking say"
-            )
-        short = references[one.name]
-        share = float((short[(short >= 0).any(axis=1)] < 0).mean())
-        if share > 0.2:
-            found.append(
-                f"{one.name} has fewer than {CUTOFF} known documents for many queries"
-                f" ({share:.0%} of places are empty)"
-            )
-    if len(evidence) == 1:
-        found.append(
-            "One reference alone: what it and the corrected score share, words say, is counted as"
-            " quality; give a second one of another kind"
-        )
-    for switch in SWITCHES:
-        signs = {one.estimates[switch].sign for one in evidence}
-        if {1, -1} <= signs:
-            found.append(f"The references disagree on {_word(switch)}: one gains, another loses")
-    for pair, share in agreement.items():
-        if share < 0.1:
-            found.append(
-                f"{pair} agree on {share:.0%} of their first ten documents only, so at least one of"
-                " them is far from relevance"
-            )
-    without = int((queries.row_sizes() == 0).sum())
-    if without:
-        found.append(f"{without:,} of {len(queries):,} queries have no feature")
-    if expectation is not None:
-        found += _outside(expectation)
-        signs = {one.estimates["saturation"].sign for one in evidence}
-        if -np.sign(expectation.value) in signs and abs(expectation.value) > expectation.rmse:
-            found.append(
-                "The index lets another sign of saturation expect than a reference estimates"
-            )
-    return found
-
-
-def _circular(evidence: Evidence) -> bool:
-    """Whether the reference is one of the configurations in all but name."""
-    return float(evidence.quality[0].max()) >= CIRCULAR
-
-
-def _expected(expectation: Expectation) -> str:
-    return (
-        f"Saturation alone is expected to change nDCG@10 by {expectation.value:+.3f}, by ridge over"
-        f" {expectation.rows} published indexes of {expectation.corpora} corpora (error"
-        f" {expectation.rmse:.3f} on a corpus held out; right sign {expectation.sign_accuracy:.0%},"
-        f" the more frequent sign alone {expectation.majority:.0%})"
-    )
-
-
-def _outside(expectation: Expectation) -> list[str]:
-    if not expectation.outside:
-        return []
-    return [
-        f"{', '.join(expectation.outside)} of this index lie outside what the published indexes"
-        " had, so the expected effect of saturation is an extrapolation"
-    ]
 
 
 def _overlap(one: NDArray[np.int32], other: NDArray[np.int32]) -> float:
@@ -379,10 +333,6 @@ def _overlap(one: NDArray[np.int32], other: NDArray[np.int32]) -> float:
         return float("nan")
     same = (one[both][:, :, None] == other[both][:, None, :]) & (one[both][:, :, None] >= 0)
     return float(same.any(axis=2).sum(axis=1).mean() / CUTOFF)
-
-
-def _word(switch: str) -> str:
-    return {"idf": "IDF", "saturation": "saturation", "length": "length normalisation"}[switch]
 
 
 def _number(value: float) -> float | None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whencount import attribution
-from whencount.engine.index import Index
+from whencount.engine.index import Index, block_size
+from whencount.engine.storage import open_index, write_index
+from whencount.errors import InputError
 from whencount.judgements import discounts
 from whencount.progress import progress
 from whencount.scoring import CONFIGURATIONS, SWITCHES, Parameters
@@ -24,6 +27,8 @@ from whencount.vectors import SparseVectors
 CUTOFF = 10
 ESTIMATES = (*SWITCHES, "gain", "collection_gain")
 _QUERIES_AT_ONCE = 512
+_IN_MEMORY = 1 << 25
+"""Weights of documents whose index is held in memory, some 200 MB; larger ones lie on disk."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ def gather(
     draws: int = 2000,
     seed: int = 0,
     threads: int | None = None,
+    scratch: Path | None = None,
 ) -> list[Evidence]:
     """Search every configuration at every cell once, and let each reference judge.
 
@@ -90,16 +96,22 @@ def gather(
         draws: of the bootstrap over queries.
         seed: of the bootstrap.
         threads: of the search.
+        scratch: an empty folder for the index of a large collection, which is held in memory
+            without it.
+
+    Raises:
+        InputError: no query shares a feature with a document.
     """
     cells = grid.cells()
     names = list(references)
     shape = (len(cells), len(CONFIGURATIONS), len(queries))
     quality = {name: np.zeros(shape) for name in names}
-    index = Index.build(documents)
+    index = _index(documents, scratch)
     statistics = collection_statistics(index)
     starts = range(0, len(queries), _QUERIES_AT_ONCE)
     sizes = [min(_QUERIES_AT_ONCE, len(queries) - start) for start in starts]
     weights = discounts(CUTOFF)
+    answered = 0
     for start in progress(starts, len(queries), "searching", "query", sizes):
         stop = min(start + _QUERIES_AT_ONCE, len(queries))
         found = search(
@@ -110,15 +122,34 @@ def gather(
             statistics=statistics,
             threads=threads,
         )
+        answered += int(found.counts.max(axis=(0, 1)).astype(bool).sum())
         for name in names:
             relevant = references[name][start:stop]
             for rank in range(min(CUTOFF, found.positions.shape[-1])):
                 hit = (found.positions[..., rank, None] == relevant).any(axis=-1)
                 quality[name][..., start:stop] += (hit & (rank < found.counts)) * weights[rank]
+    if not answered:
+        raise InputError(
+            "no query shares a feature with any document; check that both come from one encoder and"
+            " name features alike, and that they are not empty"
+        )
     return [
         _judged(name, quality[name] / weights.sum(), references[name], draws, seed)
         for name in names
     ]
+
+
+def _index(documents: SparseVectors, scratch: Path | None) -> Index:
+    if scratch is None or documents.nonzeros <= _IN_MEMORY:
+        return Index.build(documents)
+    from whencount.reading import shards_of
+
+    sizes = map(len, shards_of(documents))
+    shards = progress(shards_of(documents), len(documents), "indexing", "document", sizes)
+    # The first shard sets the size of a block, so it must be as the whole.
+    size = block_size(len(documents), documents.nonzeros, documents.vocabulary_size)
+    write_index(scratch / "index", shards, size)
+    return open_index(scratch / "index")
 
 
 def _judged(

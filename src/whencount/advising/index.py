@@ -9,27 +9,50 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from whencount.diagnostics import TIER_2
+from whencount.diagnostics import TIER_2, statistics_of, tally
 from whencount.prediction.models import fit_ridge
 from whencount.prediction.scores import spearman
+from whencount.vectors import SparseVectors
 
 MEANINGS = {
+    "nnz_mean": "stored weights per document, in the mean",
+    "length_mean": "length of a document, the sum of its weights, in the mean",
+    "live_features": "features that some document has",
+    "df_median": "share of documents that have a feature: the median of live features",
+    "df_90": "the same, the feature at 90 % of live features by rising share",
+    "df_99": "the same, at 99 %",
+    "df_largest": "the same, the most frequent feature",
     "value_cv": "how much weights vary: sd over mean of stored weights; saturation flattens this",
     "peak_ratio": "a document's largest weight over its mean weight, in the mean of documents",
     "top_share": "share of a document's mass that its largest weight has, in the mean",
     "length_cv": "how much lengths vary: sd over mean of the summed weights; length acts on this",
     "length_log_sd": "sd of the logarithm of lengths",
-    "nnz_cv": "how much the number of stored weights varies over documents",
-    "active_fraction": "share of the vocabulary that some document has",
+    "nnz_cv": "how much the number of stored weights varies: sd over mean, over documents",
+    "active_fraction": "share of all pairs of a document and a feature that have a weight",
     "zipf_slope": "how steeply document frequency falls with rank; 0 is flat",
     "gini": "how unequally mass is shared out among features; 0 is equal, 1 is one feature alone",
-    "frequency_top_share": "share of all postings that the most frequent features have",
-    "mass_top_share": "share of all mass that the most frequent features have",
-    "idf_variance": "how much IDF varies over stored weights; IDF acts on this",
+    "frequency_top_share": "share of all stored weights that the 1 % most frequent features have",
+    "mass_top_share": "share of all mass that the 1 % most frequent features have",
+    "idf_variance": "how much IDF varies over live features; IDF acts on this",
 }
-"""The statistics of the study (section 7, tiers 1 and 2) in words."""
+"""What describes an index, and the statistics of the study (section 7, tiers 1 and 2), in words."""
 
 _KEYS = ["collection", "basis", "granularity", "seed", "budget"]
+
+
+def described(documents: SparseVectors) -> dict[str, float]:
+    """The numbers of MEANINGS, by name, of capped documents, read once; NaN where undefined."""
+    sums = tally(documents)
+    live = sums.document_frequency[sums.document_frequency > 0] / max(1, sums.documents)
+    points = np.quantile(live, [0.5, 0.9, 0.99, 1.0]) if len(live) else np.full(4, np.nan)
+    plain = {
+        "nnz_mean": float(sums.sizes.mean()) if sums.documents else float("nan"),
+        "length_mean": float(sums.lengths.mean()) if sums.documents else float("nan"),
+        "live_features": float(len(live)),
+    }
+    names = ("df_median", "df_90", "df_99", "df_largest")
+    quantiles = dict(zip(names, points.tolist(), strict=True))
+    return plain | quantiles | statistics_of(sums)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def _qualities(advice: Advice) -> str:
 
 def _statistics(advice: Advice) -> str:
     body = [
-        [html.escape(name), number(float(value), 4), html.escape(MEANINGS[name])]
+        [html.escape(name), _number_of(name, float(value)), html.escape(MEANINGS[name])]
         for name, value in advice.statistics.items()
     ]
     return markup(["statistic", "value", "meaning"], body)
@@ -101,3 +101,7 @@ def _statistics(advice: Advice) -> str:
 def _listed(sentences: tuple[str, ...]) -> str:
     items = "".join(f"<li>{html.escape(capital(one))}.</li>" for one in sentences)
     return f"<ul>{items}</ul>" if items else ""
+
+
+def _number_of(name: str, value: float) -> str:
+    return number(value, 0 if name == "live_features" else 4)

@@ -18,7 +18,13 @@ Examples:
       --reference-text corpus.jsonl queries-text.jsonl --out advice
   whencount advise --documents docs.jsonl --queries queries.jsonl --reference dense.trec --json"""
 )
-@click.option("--documents", type=FILE, required=True, metavar="FILE", help="Vectors of documents.")
+@click.option(
+    "--documents",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="Vectors of documents: JSON lines, .npz, Parquet, ... (docs/formats.md)",
+)
 @click.option("--queries", type=FILE, metavar="FILE", help="Vectors of queries.")
 @click.option(
     "--reference",
@@ -38,9 +44,20 @@ Examples:
 @click.option("--document-budget", type=COUNT, metavar="N", help="Keep each document's N largest.")
 @click.option("--query-budget", type=COUNT, metavar="N", help="Keep each query's N largest.")
 @click.option("--draws", type=COUNT, default=2000, show_default=True, help="Of the bootstrap.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="Of the bootstrap.",
+)
 @click.option("--threads", type=COUNT, metavar="N", help="Of the search.  [default: all]")
-@click.option("--out", type=FILE, metavar="DIR", help="Write advice.html and advice.json there.")
+@click.option(
+    "--out",
+    type=FILE,
+    metavar="DIR",
+    help="Write advice.html, advice.json and estimates.parquet there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def advise(
     documents: Path,
@@ -62,13 +79,15 @@ def advise(
     different kinds say more than one. `whencount bake` then makes the index.
     """
     import json
+    from contextlib import ExitStack
+    from tempfile import TemporaryDirectory
 
     from whencount.advising import advise as library
     from whencount.advising.page import advice_page, headline
     from whencount.advising.references import from_run, from_texts
     from whencount.errors import InputError
-    from whencount.files import atomic_files
-    from whencount.vector_files import read_documents
+    from whencount.files import atomic_files, open_binary
+    from whencount.reading import read_collection
     from whencount.wording import capital
 
     if (runs or texts) and queries is None:
@@ -76,24 +95,39 @@ def advise(
     names = [path.name for path in runs]
     if len(set(names)) < len(names):
         raise InputError("two references have the same file name; rename one, so that they differ")
-    stored, asked, _ = read_documents(documents, queries)
-    stored = stored.cap(document_budget)
-    references = {}
-    if asked is not None:
-        asked = asked.cap(query_budget)
-        references = {path.name: from_run(path, asked.ids, stored.ids) for path in runs}
-        if texts is not None:
-            found = from_texts(*texts, asked.ids, stored.ids, threads)
-            references["text BM25"] = found
-    if asked is not None and not references:
-        warn("without a reference the queries are not used; give --reference or --reference-text")
-    advice = library(stored, asked, references, draws=draws, seed=seed, threads=threads)
-    told = advice.as_json()
-    if out is not None:
-        with atomic_files(out) as folder:
+    for path in (*runs, *(texts or ())):
+        # A wrong name is told now, not after the documents are read.
+        open_binary(path).close()
+    with ExitStack() as stack:
+        folder = None if out is None else stack.enter_context(atomic_files(out))
+        scratch = Path(stack.enter_context(TemporaryDirectory(prefix="whencount-")))
+        collection = read_collection(
+            documents,
+            queries,
+            folder=scratch / "vectors",
+            document_budget=document_budget,
+            query_budget=query_budget,
+        )
+        stored, asked = collection.documents, collection.queries
+        references = {}
+        if asked is not None:
+            references = {path.name: from_run(path, asked.ids, stored.ids) for path in runs}
+            if texts is not None:
+                found = from_texts(*texts, asked.ids, stored.ids, threads)
+                references["text BM25"] = found
+        if asked is not None and not references:
+            warn(
+                "without a reference the queries are not used; give --reference or --reference-text"
+            )
+        advice = library(
+            stored, asked, references, draws=draws, seed=seed, threads=threads, scratch=scratch
+        )
+        told = advice.as_json()
+        if folder is not None:
             (folder / "advice.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
             page = advice_page(advice, documents.name)
             (folder / "advice.html").write_text(page, encoding="utf-8")
+            advice.table().to_parquet(folder / "estimates.parquet", index=False)
     if as_json:
         click.echo(json.dumps(told, indent=1))
         return

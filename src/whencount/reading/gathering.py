@@ -38,7 +38,12 @@ class Collection:
 
 
 def gather(
-    folder: str | Path, documents: VectorSource, queries: VectorSource | None = None
+    folder: str | Path,
+    documents: VectorSource,
+    queries: VectorSource | None = None,
+    *,
+    document_budget: int | None = None,
+    query_budget: int | None = None,
 ) -> VectorFiles:
     """Stream vectors to a folder and open them from there, memory-mapped.
 
@@ -50,6 +55,7 @@ def gather(
     Args:
         folder: where to; must not be in use by anything else.
         queries: opened with the vocabulary of `documents`; no queries where left out.
+        document_budget, query_budget: keep the largest weights of each (`SparseVectors.cap`).
 
     Returns:
         The vectors; `queries` has no rows where there are none.
@@ -69,8 +75,10 @@ def gather(
                     writer.append(block)
                 writer.declare(max(1, len(vocabulary)))
         features, order = vocabulary.ordered()
-        for name in sources:
-            _put_in_order(place / f"{name}.read", place / name, max(1, len(vocabulary)), order)
+        budgets = (document_budget, query_budget)
+        for name, budget in zip(sources, budgets, strict=True):
+            size = max(1, len(vocabulary))
+            _put_in_order(place / f"{name}.read", place / name, size, order, budget)
         names = pa.table({"feature": pa.array(features, type=pa.string())})
         pq.write_table(names, place / NAMES)
     return VectorFiles(
@@ -79,30 +87,43 @@ def gather(
 
 
 def read_collection(
-    documents: str | Path, queries: str | Path | None = None, *, folder: str | Path
+    documents: str | Path,
+    queries: str | Path | None = None,
+    *,
+    folder: str | Path,
+    document_budget: int | None = None,
+    query_budget: int | None = None,
 ) -> Collection:
     """Read documents, and queries where there are any, of any known format (docs/formats.md).
 
     Args:
         documents, queries: files or folders, each of its own format.
         folder: where the vectors are kept while they are used, as by `gather`; new or replaced.
+        document_budget, query_budget: keep the largest weights of each; None keeps all.
 
     Raises:
         InputError: as `open_vectors` and `gather`.
     """
     source = open_vectors(documents)
     asked = None if queries is None else open_vectors(queries, source.vocabulary)
-    files = gather(folder, source, asked)
+    files = gather(
+        folder, source, asked, document_budget=document_budget, query_budget=query_budget
+    )
     return Collection(files.documents, None if asked is None else files.queries, files.features)
 
 
 def _put_in_order(
-    source: Path, target: Path, vocabulary_size: int, order: NDArray[np.int32]
+    source: Path,
+    target: Path,
+    vocabulary_size: int,
+    order: NDArray[np.int32],
+    budget: int | None,
 ) -> None:
     """Write vectors anew under the features' places in the house's order; `source` goes away."""
     vectors = SparseVectors.load(source)
     in_order_already = np.array_equal(order, np.arange(len(order))) or len(vectors) == 0
-    if in_order_already and vectors.vocabulary_size == vocabulary_size:
+    whole = budget is None or not len(vectors) or int(vectors.row_sizes().max()) <= budget
+    if in_order_already and whole and vectors.vocabulary_size == vocabulary_size:
         source.rename(target)
         return
     with VectorsWriter(target, vocabulary_size) as writer:
@@ -112,7 +133,8 @@ def _put_in_order(
             part = vectors.slice(low, high)
             features = order[np.asarray(part.features)]
             arranged = in_falling_order(part.row_sizes(), features, np.asarray(part.values))
-            writer.append(SparseVectors(part.ids, part.indptr, *arranged, vocabulary_size))
+            ordered = SparseVectors(part.ids, part.indptr, *arranged, vocabulary_size)
+            writer.append(ordered.cap(budget))
     shutil.rmtree(source)
 
 

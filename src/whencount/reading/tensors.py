@@ -65,7 +65,10 @@ def _loaded(path: Path) -> tuple[Any, list[str] | None]:
     import torch
 
     try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            # Of the version of a pickle, which says nothing to a person.
+            warnings.simplefilter("ignore")
+            held = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be loaded with weights_only ({first}); {_FORM}") from error
