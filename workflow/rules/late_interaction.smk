@@ -7,7 +7,8 @@ if LATE_ON:
             collection=f"{RESULTS}/collections/{{collection}}",
             corpus=lambda wildcards: f"{RESULTS}/collections/{CORPUS[wildcards.collection]}",
         output:
-            directory(f"{LATE_RESULTS}/jobs/{{collection}}"),
+            **LATE_INDEX,
+            tables=directory(f"{LATE_RESULTS}/jobs/{{collection}}"),
         log:
             f"{RESULTS}/logs/late_job/{{collection}}.log",
         benchmark:
@@ -26,13 +27,14 @@ if LATE_ON:
             encoder=as_json(late_encoder()),
             options=late_options(),
             seed=STUDY["seed"],
+            index=lambda wildcards, output: option("index", output.get("index")),
         message:
             "late interaction on {wildcards.collection}"
         shell:
             "whencount stage --cards {resources.gpu} late-job --encoder {params.encoder:q}"
             " --options {params.options:q} --collection {input.collection}"
             " --corpus {input.corpus} --seed {params.seed} --threads {threads}"
-            " --out {output} 2>&1 | tee {log}"
+            " {params.index} --out {output.tables} 2>&1 | tee {log}"
 
     rule late_collect:
         input:

@@ -5,6 +5,12 @@ LATE_RESULTS = f"{RESULTS}/late_interaction"
 LATE_ON = [
     name for name in COLLECTIONS if LATE and name in LATE.get("collections", [name])
 ]
+# What the study of costs times: token vectors and codes, kept only where there is one.
+LATE_INDEX = (
+    {"index": directory(f"{LATE_RESULTS}/index/{{collection}}")}
+    if STUDY.get("economics")
+    else {}
+)
 LATE_TABLES = {
     name: f"{LATE_RESULTS}/{name}.parquet"
     for name in ("rows", "per_query", "funnel", "codes")
@@ -31,7 +37,15 @@ def late_encoder():
 
 
 def late_options():
-    keys = ("queries", "places", "depth", "sample", "centroids", "funnel")
+    keys = (
+        "queries",
+        "places",
+        "augmented",
+        "depth",
+        "sample",
+        "centroids",
+        "funnel",
+    )
     return as_json({key: LATE[key] for key in keys})
 
 

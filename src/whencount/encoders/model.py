@@ -30,10 +30,13 @@ class Tokens:
     Attributes:
         input_ids: one int64 array per text, special tokens and prefix included.
         content: one boolean array per text, true at the content tokens.
+        attended: one boolean array per text, false at tokens that no other token looks at; None
+            where all are looked at.
     """
 
     input_ids: list[NDArray[np.int64]]
     content: list[NDArray[np.bool_]]
+    attended: list[NDArray[np.bool_]] | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -209,9 +212,12 @@ class Encoder:
             content[row, : lengths[row]] = tokens.content[position]
         # Without padding no mask is needed, and attention takes its fastest path.
         mask = None
-        if int(lengths.min()) != longest:
-            mask = torch.from_numpy(np.arange(longest) < lengths[:, None]).to(self.device)
-            mask = mask.to(torch.int64)
+        if tokens.attended is not None or int(lengths.min()) != longest:
+            attended = np.arange(longest) < lengths[:, None]
+            if tokens.attended is not None:
+                for row, position in enumerate(batch):
+                    attended[row, : lengths[row]] = tokens.attended[position]
+            mask = torch.from_numpy(attended).to(self.device).to(torch.int64)
         hidden = self._model(
             input_ids=torch.from_numpy(ids).to(self.device), attention_mask=mask
         ).last_hidden_state

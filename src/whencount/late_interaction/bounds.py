@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from whencount.late_interaction.kernels import crossing
+
 # Products of float32 rows of length 1 are off by less than this, summed over 32 places.
 ROUNDING = 1e-4
 
@@ -26,9 +28,9 @@ class BoundCheck:
         scores: pairs of a query and a document that were looked at.
         broken: of them, those whose compressed score is further off than the bound.
         tightest: the largest part of its bound that an error came to.
-        pairs: pairs of documents among a query's first ones.
+        pairs: pairs of documents of a query.
         decided: those whose order the bound promises.
-        reversed: promised ones that stand the other way round.
+        reversed: promised ones that do not stand so.
         inversions: pairs that stand the other way round, promised or not.
     """
 
@@ -68,16 +70,22 @@ class BoundCheck:
         errors: NDArray[np.float32],
         places: int,
     ) -> None:
-        """Hold the order of every pair of one query's documents, shape (documents,) each."""
-        first, second = np.triu_indices(len(exact), 1)
-        gap = exact[first].astype(np.float64) - exact[second]
-        got = compressed[first].astype(np.float64) - compressed[second]
-        promised = np.abs(gap) > places * (errors[first] + errors[second]) + 2 * ROUNDING
-        turned = gap * got < 0
-        self.pairs += len(gap)
-        self.decided += int(promised.sum())
-        self.reversed += int((promised & turned).sum())
-        self.inversions += int(turned.sum())
+        """Hold the order of every pair of a query's documents, shape (documents,) each.
+
+        n documents take n log n steps, so that all pairs of a corpus can be counted.
+        """
+        n, wide = len(exact), exact.astype(np.float64)
+        bound = places * errors.astype(np.float64) + ROUNDING
+        place = np.unique(compressed, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        order = np.argsort(wide, kind="stable")
+        lower, upper = wide - bound, wide + bound
+        by_lower, by_upper = np.argsort(lower, kind="stable"), np.argsort(upper, kind="stable")
+        decided, reversed_ = crossing(lower, by_lower, upper, by_upper, place, False)
+        _, inversions = crossing(wide, order, wide, order, place, True)
+        self.pairs += n * (n - 1) // 2
+        self.decided += int(decided)
+        self.reversed += int(reversed_)
+        self.inversions += int(inversions)
 
 
 def document_errors(

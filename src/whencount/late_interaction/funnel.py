@@ -4,7 +4,8 @@
 2. pruned: of them, `kept` by centroid interaction (each token stands for its centroid), without
    tokens whose centroid no query token scores at least `threshold` with;
 3. interaction: of them, a quarter by centroid interaction with all tokens;
-4. exact: those by MaxSim over the decoded token vectors.
+4. decoded: of them, `rescored` by MaxSim over the decoded token vectors;
+5. exact: those by MaxSim over the token vectors themselves.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from whencount.errors import InputError
 from whencount.late_interaction.maxsim import DocumentTokens, maxsim
 from whencount.late_interaction.queries import QueryTokens
-from whencount.late_interaction.residual import ResidualCodec, ResidualCodes, unpacked
+from whencount.late_interaction.residual import ResidualCodec
 
-STAGES = ("probe", "pruned", "interaction", "exact")
+STAGES = ("probe", "pruned", "interaction", "decoded", "exact")
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,19 @@ class FunnelOptions:
         probes: centroids per query token.
         threshold: least product of a centroid with some query token, of stage 2.
         kept: documents that stage 2 leaves; stage 3 leaves a quarter of them.
+        rescored: documents that stage 4 leaves.
     """
 
     probes: int = 2
     threshold: float = 0.4
     kept: int = 1024
+    rescored: int = 128
 
     def __post_init__(self) -> None:
-        if self.probes < 1 or self.kept < 4:
-            raise InputError("late interaction: a funnel probes at least 1 centroid and keeps 4")
+        if self.probes < 1 or self.kept < 4 or self.rescored < 1:
+            raise InputError(
+                "late interaction: a funnel probes at least 1 centroid, keeps 4 and rescores 1"
+            )
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,12 @@ class CodedTokens:
         packed: uint8, shape (tokens, bytes); may be memory-mapped.
         offsets: int64, shape (documents + 1,).
         codec: what the codes mean.
-        width: numbers per token vector.
     """
 
     centroids: NDArray[np.int32]
     packed: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     codec: ResidualCodec
-    width: int
 
     def tokens_of(
         self, documents: NDArray[np.int64]
@@ -74,9 +77,8 @@ class CodedTokens:
     def decoded(self, documents: NDArray[np.int64]) -> DocumentTokens:
         """Token vectors of some documents."""
         places, bounds = self.tokens_of(documents)
-        buckets = unpacked(np.asarray(self.packed[places]), self.width, self.codec.bits)
-        codes = ResidualCodes(np.asarray(self.centroids[places]), buckets)
-        return DocumentTokens(self.codec.decode(codes), bounds)
+        ids, packed = np.asarray(self.centroids[places]), np.asarray(self.packed[places])
+        return DocumentTokens(self.codec.decode_packed(ids, packed), bounds)
 
 
 class Funnel:
@@ -91,11 +93,13 @@ class Funnel:
         self._documents = (keys % len(index.offsets)).astype(np.int64)
         self._starts = np.searchsorted(keys // len(index.offsets), np.arange(count + 1))
 
-    def stages(self, query: torch.Tensor) -> list[NDArray[np.int64]]:
-        """Documents that each stage leaves, the last ones best first.
+    def stages(self, query: torch.Tensor, exact: NDArray[np.float32]) -> list[NDArray[np.int64]]:
+        """Documents that each stage leaves, the last two best first.
 
         Args:
             query: float32, shape (places, d); empty places are 0 and probe nothing.
+            exact: float32, shape (documents,): MaxSim over the token vectors themselves, of which
+                the last stage looks at those of the documents left.
         """
         query = query[(query != 0).any(dim=1)]
         empty = np.empty(0, dtype=np.int64)
@@ -109,7 +113,10 @@ class Funnel:
         far = by_centroid.max(axis=1) < self._options.threshold
         pruned = self._best(found, by_centroid, self._options.kept, far)
         left = self._best(pruned, by_centroid, self._options.kept // 4, None)
-        return [found, pruned, left, self._exact(left, query)]
+        decoded = self._decoded(left, query)[: self._options.rescored]
+        sorted_ = np.sort(decoded)
+        last = sorted_[np.argsort(-exact[sorted_], kind="stable")]
+        return [found, pruned, left, decoded, last]
 
     def _listed(self, centroid: int) -> NDArray[np.int64]:
         return self._documents[self._starts[centroid] : self._starts[centroid + 1]]
@@ -138,7 +145,7 @@ class Funnel:
         order = np.argsort(-maxima.sum(axis=1), kind="stable")[:kept]
         return np.sort(documents[order])
 
-    def _exact(self, documents: NDArray[np.int64], query: torch.Tensor) -> NDArray[np.int64]:
+    def _decoded(self, documents: NDArray[np.int64], query: torch.Tensor) -> NDArray[np.int64]:
         real = torch.ones((1, len(query)), dtype=torch.bool)
         scores = maxsim(QueryTokens(query[None], real), self._index.decoded(documents))[0]
         return documents[np.argsort(-scores, kind="stable")]

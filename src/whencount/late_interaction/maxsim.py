@@ -95,13 +95,21 @@ def maxsim(queries: QueryTokens, documents: DocumentTokens) -> NDArray[np.float3
     return _joined(parts, len(queries))
 
 
-def exact_scores(queries: QueryTokens, documents: DocumentTokens) -> dict[str, NDArray[np.float32]]:
+def exact_scores(
+    queries: QueryTokens, documents: DocumentTokens, augmented: bool = True
+) -> dict[str, NDArray[np.float32]]:
     """MaxSim and its ablations, each float32, shape (Q, documents).
 
-    * `maxsim`: all places;
-    * `no_augmentation`: the query's own tokens alone;
-    * `mean_for_max`: the mean over the tokens of d in the place of the maximum, all places;
+    * `maxsim`: all places; the query's own tokens alone where it is not augmented;
+    * `no_augmentation`: the query's own tokens alone, where it is augmented;
+    * `augmentation`: all places, where it is not;
+    * `mean_for_max`: the mean over the tokens of d in the place of the maximum, places as `maxsim`;
     * `one_vector`: the cosine of the mean token vectors, the query's own tokens alone.
+
+    Args:
+        queries: with their [MASK] tokens.
+        documents: of the block.
+        augmented: whether [MASK] tokens take part in `maxsim`, for encoders trained with them.
     """
     real = queries.real.to(documents.states.device)
     whole, own = [], []
@@ -110,11 +118,14 @@ def exact_scores(queries: QueryTokens, documents: DocumentTokens) -> dict[str, N
         own.append((maxima * real[None]).sum(dim=2).T.cpu().numpy())
     means = documents.pooled()
     device = means.device
-    summed = queries.states.sum(dim=1).to(device)
+    used = queries if augmented else queries.own()
+    summed = used.states.sum(dim=1).to(device)
     pooled = queries.pooled().to(device)
     return {
-        "maxsim": _joined(whole, len(queries)),
-        "no_augmentation": _joined(own, len(queries)),
+        "maxsim": _joined(whole if augmented else own, len(queries)),
+        "no_augmentation" if augmented else "augmentation": _joined(
+            own if augmented else whole, len(queries)
+        ),
         "mean_for_max": (summed @ means.T).cpu().numpy(),
         "one_vector": (pooled @ torch.nn.functional.normalize(means, dim=1).T).cpu().numpy(),
     }

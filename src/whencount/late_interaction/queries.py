@@ -36,13 +36,21 @@ class QueryTokens:
         summed = (self.states * self.real[:, :, None]).sum(dim=1)
         return torch.nn.functional.normalize(summed, dim=1)
 
+    def own(self) -> QueryTokens:
+        """The queries without their [MASK] tokens, in as few places as the longest needs."""
+        places = max(1, int(self.real.sum(dim=1).max())) if len(self) else 1
+        real = self.real[:, :places]
+        return QueryTokens(self.states[:, :places] * real[:, :, None], real)
+
 
 def query_tokens(encoder: Encoder, texts: Sequence[str], places: int) -> QueryTokens:
     """Encode queries; those shorter than `places` are filled up with [MASK] tokens.
 
-    The model reads the [MASK] tokens, and their states join the query's: ColBERT's query
-    augmentation (Khattab and Zaharia, 2020, arXiv:2004.12832). Content tokens beyond `places` are
-    left out, as there. A tokenizer without a [MASK] leaves the places empty.
+    The states of the [MASK] tokens join the query's: ColBERT's query augmentation (Khattab and
+    Zaharia, 2020, arXiv:2004.12832). As in ColBERT's code they look at the query's own tokens, and
+    none of these looks at them, so that the own states are those of the query alone. Content
+    tokens beyond `places` are left out, as there. A tokenizer without a [MASK] leaves the places
+    empty.
 
     Args:
         encoder: gives token states.
@@ -56,11 +64,12 @@ def query_tokens(encoder: Encoder, texts: Sequence[str], places: int) -> QueryTo
         raise InputError(f"late interaction: {places} places for a query; give at least 1")
     tokens = encoder.tokenise(list(texts), "query")
     mask, room = encoder.mask_token, encoder.settings.max_tokens
-    ids, content = [], []
+    ids, content, attended = [], [], []
     for own, kept in zip(tokens.input_ids, tokens.content, strict=True):
         missing = 0 if mask is None else max(0, min(places - int(kept.sum()), room - len(own)))
         ids.append(np.concatenate([own, np.full(missing, mask or 0, dtype=np.int64)]))
         content.append(np.concatenate([kept, np.ones(missing, dtype=np.bool_)]))
+        attended.append(np.arange(len(own) + missing) < len(own))
     counts = [min(int(kept.sum()), places) for kept in tokens.content]
     states = torch.zeros((len(texts), places, encoder.dimensions))
     real = torch.from_numpy(np.arange(places)[None, :] < np.asarray(counts)[:, None])
@@ -70,7 +79,7 @@ def query_tokens(encoder: Encoder, texts: Sequence[str], places: int) -> QueryTo
         bounds = zip(batch.positions, batch.offsets[:-1], batch.offsets[1:], strict=True)
         return [(int(at), found[low:high][:places]) for at, low, high in bounds]
 
-    for part in encoder.apply(Tokens(ids, content), rows):
+    for part in encoder.apply(Tokens(ids, content, attended), rows):
         for at, mine in part:
             if not np.isfinite(mine).all():
                 raise InputError(

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from whencount.errors import InputError
+from whencount.late_interaction.kernels import decompress
 
 _ROWS_AT_ONCE = 8192
 _ITERATIONS = 20
@@ -88,8 +89,9 @@ class ResidualCodec:
 
     Attributes:
         centroids: float32, shape (C, d).
-        cutoffs: float32, shape (2^bits - 1,): between buckets, quantiles of residuals.
-        values: float32, shape (2^bits,): what a bucket stands for, the quantile at its middle.
+        cutoffs: float32, shape (2^bits - 1, d): between the buckets of each dimension, quantiles
+            of its residuals.
+        values: float32, shape (2^bits, d): what a bucket stands for, the quantile at its middle.
     """
 
     centroids: torch.Tensor
@@ -105,7 +107,7 @@ class ResidualCodec:
     def fit(
         cls, sample: NDArray[np.float32], centroids: NDArray[np.float32], bits: int
     ) -> ResidualCodec:
-        """Buckets of equal counts over the numbers of all residuals of the sample.
+        """Buckets of equal counts over the residuals of the sample, those of each dimension.
 
         Raises:
             InputError: bits outside 1..8.
@@ -116,9 +118,13 @@ class ResidualCodec:
         states = torch.from_numpy(np.ascontiguousarray(sample))
         numbers = (states - book[nearest(states, book).long()]).numpy()
         buckets = 2**bits
-        cutoffs = np.quantile(numbers, np.arange(1, buckets) / buckets).astype(np.float32)
-        values = np.quantile(numbers, (np.arange(buckets) + 0.5) / buckets).astype(np.float32)
-        return cls(book, torch.from_numpy(cutoffs), torch.from_numpy(values))
+        cutoffs = np.quantile(numbers, np.arange(1, buckets) / buckets, axis=0)
+        values = np.quantile(numbers, (np.arange(buckets) + 0.5) / buckets, axis=0)
+        return cls(
+            book,
+            torch.from_numpy(cutoffs.astype(np.float32)),
+            torch.from_numpy(values.astype(np.float32)),
+        )
 
     def encode(self, states: torch.Tensor) -> ResidualCodes:
         """Codes of token vectors, shape (tokens, d)."""
@@ -128,15 +134,41 @@ class ResidualCodec:
         buckets = np.empty(tuple(states.shape), dtype=np.uint8)
         for low in range(0, len(states), _ROWS_AT_ONCE):
             rows = slice(low, low + _ROWS_AT_ONCE)
-            left = (states[rows] - book[ids[rows].long()]).contiguous()
-            buckets[rows] = torch.bucketize(left, cutoffs, right=True).to(torch.uint8).cpu().numpy()
+            left = states[rows] - book[ids[rows].long()]
+            found = torch.zeros(left.shape, dtype=torch.uint8, device=left.device)
+            for cutoff in cutoffs:
+                found += left >= cutoff
+            buckets[rows] = found.cpu().numpy()
         return ResidualCodes(ids.cpu().numpy().astype(np.int32), buckets)
 
     def decode(self, codes: ResidualCodes) -> torch.Tensor:
         """Token vectors of length 1 again: float32, shape (tokens, d)."""
-        left = self.values[torch.from_numpy(codes.buckets).long()]
+        left = torch.gather(self.values, 0, torch.from_numpy(codes.buckets).long())
         found = self.centroids[torch.from_numpy(codes.centroids).long()] + left
         return torch.nn.functional.normalize(found, dim=1)
+
+    def decode_packed(
+        self, centroids: NDArray[np.int32], packed: NDArray[np.uint8]
+    ) -> torch.Tensor:
+        """The same of packed codes, in one pass without a larger copy of them.
+
+        Args:
+            centroids: int32, shape (tokens,).
+            packed: uint8, shape (tokens, ceil(d bits / 8)).
+        """
+        width = self.centroids.shape[1]
+        if 8 % self.bits:
+            return self.decode(ResidualCodes(centroids, unpacked(packed, width, self.bits)))
+        found = np.empty((len(centroids), width), dtype=np.float32)
+        decompress(
+            np.ascontiguousarray(centroids),
+            np.ascontiguousarray(packed),
+            self.centroids.numpy(),
+            self.values.numpy(),
+            self.bits,
+            found,
+        )
+        return torch.from_numpy(found)
 
 
 def nearest(states: torch.Tensor, centroids: torch.Tensor) -> torch.Tensor:

@@ -12,15 +12,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from whencount.arrays import ArrayWriter, segment_order
+from whencount.arrays import segment_order
 from whencount.collections.prepared import PreparedCollection, Texts
 from whencount.encoders import Encoder, StateBatch
 from whencount.encoding import encode_windows
 from whencount.errors import InputError
 from whencount.late_interaction.bounds import BoundCheck, document_errors
 from whencount.late_interaction.funnel import CodedTokens, Funnel, FunnelOptions, survivors
+from whencount.late_interaction.index import IDS, IndexWriter, packed_name, write_queries
 from whencount.late_interaction.maxsim import DocumentTokens, exact_scores, maxsim
-from whencount.late_interaction.pools import Best
+from whencount.late_interaction.pools import Best, PairScores
 from whencount.late_interaction.queries import QueryTokens, query_tokens
 from whencount.late_interaction.residual import (
     ResidualCodec,
@@ -33,7 +34,6 @@ from whencount.progress import progress
 if TYPE_CHECKING:
     import pandas as pd
 
-ABLATIONS = ("maxsim", "no_augmentation", "mean_for_max", "one_vector")
 BITS = (1, 2)
 CUTOFFS = (10, 100)
 _CENTROID_BYTES = 4
@@ -47,7 +47,9 @@ class LateOptions:
     Attributes:
         queries: at most so many of a collection's judged queries, drawn by the seed; 0 takes all.
         places: token vectors of a query, [MASK] tokens included.
-        depth: of the rankings, and of the pairs that the bound is held against.
+        augmented: whether [MASK] tokens take part in every score but the one that is compared; for
+            encoders that were trained with them.
+        depth: of the rankings.
         sample: documents that centroids and buckets are fitted on.
         centroids: how many; 0 takes ColBERTv2's rule, at most a fortieth of the sample's tokens.
         funnel: fields of `FunnelOptions`.
@@ -55,6 +57,7 @@ class LateOptions:
 
     queries: int = 100
     places: int = 32
+    augmented: bool = False
     depth: int = 100
     sample: int = 1000
     centroids: int = 0
@@ -68,11 +71,24 @@ def late_tables(
     options: LateOptions,
     seed: int,
     threads: int = 1,
+    scratch: Path | None = None,
+    index: Path | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Everything of one collection; docs/tables.md has the columns.
 
     Memory holds the token vectors of a window of documents, those of the queries, and the codes'
-    centroids; packed residuals lie in a temporary folder.
+    centroids; packed residuals and the scores of all pairs lie in a temporary folder.
+
+    Args:
+        encoder: gives token states.
+        collection: its queries and judgements.
+        documents: of the collection.
+        options: of the study.
+        seed: of every draw.
+        threads: of k-means.
+        scratch: where the temporary folder lies.
+        index: an existing folder that gets token vectors, codes and all queries
+            (`whencount.late_interaction.index`); None keeps none.
 
     Returns:
         `rows`, `per_query`, `funnel`, `codes`.
@@ -86,6 +102,7 @@ def late_tables(
         )
     asked = _asked(collection, options.queries, seed)
     tokens = query_tokens(encoder, [collection.queries[at].text for at in asked], options.places)
+    used = tokens if options.augmented else tokens.own()
     sampled, counted = _sample(encoder, documents, options.sample, seed)
     count = options.centroids or min(centroids_for(counted), max(1, len(sampled) // 40))
     book = fit_centroids(sampled, count, seed, threads)
@@ -94,9 +111,15 @@ def late_tables(
     judgements = Judgements.from_qrels(
         collection.qrels, collection.query_ids[asked], collection.document_ids
     )
-    with TemporaryDirectory() as scratch:
-        done = _pass(encoder, documents, tokens, codecs, options, Path(scratch))
-        funnel = _funnel(done, tokens, codecs, options, Path(scratch))
+    with TemporaryDirectory(dir=scratch) as folder:
+        writer = IndexWriter(index or Path(folder), encoder.dimensions, codecs, index is not None)
+        scores = PairScores(Path(folder), ("maxsim", *map(str, BITS)), len(asked), len(documents))
+        done = _pass(encoder, documents, tokens, used, codecs, options, writer, scores)
+        _hold_orders(done, used, scores)
+        funnel = _funnel(done, used, codecs, options, index or Path(folder), scores)
+    if index is not None:
+        every = query_tokens(encoder, [one.text for one in collection.queries], options.places)
+        write_queries(every if options.augmented else every.own(), index)
     return {
         **_qualities(done, judgements, collection, asked, len(book), encoder.dimensions),
         "funnel": funnel.assign(collection=collection.name),
@@ -160,67 +183,69 @@ class _Pass:
     checks: dict[int, BoundCheck]
     offsets: NDArray[np.int64]
     errors: dict[int, float]
+    furthest: dict[int, NDArray[np.float32]]
 
 
 def _pass(
     encoder: Encoder,
     documents: Texts,
     queries: QueryTokens,
+    used: QueryTokens,
     codecs: Mapping[int, ResidualCodec],
     options: LateOptions,
-    scratch: Path,
+    writer: IndexWriter,
+    pairs: PairScores,
 ) -> _Pass:
-    extra = tuple(f"{what}{bits}" for bits in codecs for what in ("score", "error"))
-    names = (*ABLATIONS, *(f"residual_{bits}" for bits in codecs))
-    best = {
-        name: Best(len(queries), options.depth, extra if name == "maxsim" else ()) for name in names
-    }
+    best: dict[str, Best] = {}
     checks = {bits: BoundCheck() for bits in codecs}
     squared = dict.fromkeys(codecs, 0.0)
-    places = (queries.states != 0).any(dim=2).sum(dim=1).numpy()
-    sizes: list[NDArray[np.int64]] = []
-    writers = {
-        "centroids": ArrayWriter(scratch / "centroids.npy", "int32", 1),
-        **{
-            f"packed{bits}": ArrayWriter(
-                scratch / f"packed{bits}.npy", "uint8", -(-encoder.dimensions * bits // 8)
-            )
-            for bits in codecs
-        },
-    }
+    places = _places(used)
+    furthest: dict[int, list[NDArray[np.float32]]] = {bits: [] for bits in codecs}
     for first, block in _windows(encoder, documents, "document"):
-        scores = exact_scores(queries, block)
-        others = {}
+        scores = exact_scores(queries, block, options.augmented)
+        pairs.put("maxsim", first, scores["maxsim"])
+        coded = {}
         for bits, codec in codecs.items():
             codes = codec.encode(block.states)
             again = codec.decode(codes)
             errors = document_errors(block.states, again, block.offsets)
             squared[bits] += float(((block.states - again).double() ** 2).sum())
-            found = maxsim(queries, DocumentTokens(again, block.offsets))
+            found = maxsim(used, DocumentTokens(again, block.offsets))
             checks[bits].see_scores(scores["maxsim"], found, errors, places)
+            furthest[bits].append(errors)
             scores[f"residual_{bits}"] = found
-            others[f"score{bits}"] = found
-            others[f"error{bits}"] = np.broadcast_to(errors, found.shape)
-            writers[f"packed{bits}"].append(codes.packed(bits))
-            chosen = codes.centroids
-        writers["centroids"].append(chosen[:, None])
-        for name, pool in best.items():
-            pool.offer(scores[name], first, others if name == "maxsim" else None)
-        sizes.append(np.diff(block.offsets))
-    for writer in writers.values():
-        writer.close()
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
-    pool = best["maxsim"]
-    for bits, check in checks.items():
-        for row in range(len(queries)):
-            check.see_orders(
-                pool.scores[row],
-                pool.others[f"score{bits}"][row],
-                pool.others[f"error{bits}"][row],
-                int(places[row]),
-            )
+            pairs.put(str(bits), first, found)
+            coded[bits] = codes
+        writer.append(block, coded)
+        for name, block_scores in scores.items():
+            pool = best.setdefault(name, Best(len(queries), options.depth))
+            pool.offer(block_scores, first)
+    offsets = writer.close()
     total = max(1, int(offsets[-1]))
-    return _Pass(best, checks, offsets, {bits: one / total for bits, one in squared.items()})
+    return _Pass(
+        best,
+        checks,
+        offsets,
+        {bits: one / total for bits, one in squared.items()},
+        {bits: np.concatenate(parts) for bits, parts in furthest.items()},
+    )
+
+
+def _places(queries: QueryTokens) -> NDArray[np.int64]:
+    """Tokens that each query has: int64, shape (Q,)."""
+    found: NDArray[np.int64] = (queries.states != 0).any(dim=2).sum(dim=1).numpy()
+    return found
+
+
+def _hold_orders(done: _Pass, used: QueryTokens, pairs: PairScores) -> None:
+    """Hold the bound against every pair of documents of every query."""
+    places = _places(used)
+    exact = pairs.read("maxsim")
+    for bits, check in done.checks.items():
+        coded = pairs.read(str(bits))
+        rows = range(len(used))
+        for row in progress(rows, len(used), f"pairs against the bound at {bits} bits", "query"):
+            check.see_orders(exact[row], coded[row], done.furthest[bits], int(places[row]))
 
 
 def _funnel(
@@ -228,21 +253,22 @@ def _funnel(
     queries: QueryTokens,
     codecs: Mapping[int, ResidualCodec],
     options: LateOptions,
-    scratch: Path,
+    folder: Path,
+    pairs: PairScores,
 ) -> pd.DataFrame:
     """Means over the queries: bits, stage, cutoff, documents left, survivors, queries."""
     import pandas as pd
 
     settings = FunnelOptions(**options.funnel)
-    centroids = np.load(scratch / "centroids.npy", mmap_mode="r")[:, 0]
+    centroids = np.load(folder / IDS, mmap_mode="r")[:, 0]
+    exact = pairs.read("maxsim")
     lines = []
     for bits, codec in codecs.items():
-        packed = np.load(scratch / f"packed{bits}.npy", mmap_mode="r")
-        width = queries.states.shape[2]
-        funnel = Funnel(CodedTokens(centroids, packed, done.offsets, codec, width), settings)
+        packed = np.load(folder / packed_name(bits), mmap_mode="r")
+        funnel = Funnel(CodedTokens(centroids, packed, done.offsets, codec), settings)
         rows = range(len(queries))
         for row in progress(rows, len(queries), f"the funnel at {bits} bits", "query"):
-            stages = funnel.stages(queries.states[row])
+            stages = funnel.stages(queries.states[row], exact[row])
             exhaustive = done.best["maxsim"].positions[row].astype(np.int64)
             for stage, left, cutoff, kept in survivors(stages, exhaustive, CUTOFFS):
                 first = min(cutoff, len(exhaustive))
@@ -277,7 +303,8 @@ def _qualities(
     }
     exhaustive = done.best["maxsim"].positions
     rows, details = [], []
-    for arm, pool in done.best.items():
+    for arm in _in_order(done.best):
+        pool = done.best[arm]
         counts = np.full(len(pool.positions), pool.positions.shape[1], dtype=np.int32)
         quality = ndcg(pool.positions, counts, judgements)
         found = recall(pool.positions, counts, judgements, 100)
@@ -310,6 +337,11 @@ def _qualities(
             )
         )
     return {"rows": pd.DataFrame(rows), "per_query": pd.concat(details, ignore_index=True)}
+
+
+def _in_order(arms: Mapping[str, Any]) -> list[str]:
+    """MaxSim, its ablations, then its codes from the finest."""
+    return sorted(arms, key=lambda arm: (arm != "maxsim", arm.startswith("residual"), arm))
 
 
 def _codes(done: _Pass, collection: str, centroids: int) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from whencount.tables import read_table
 ARM_NAMES = {
     "maxsim": "MaxSim, exact",
     "no_augmentation": "without query augmentation",
+    "augmentation": "with query augmentation",
     "mean_for_max": "mean in the place of the maximum",
     "one_vector": "one vector per text",
     "residual_1": "MaxSim at 1 bit",
@@ -23,6 +24,7 @@ ARM_NAMES = {
 ARM_MARKS = {
     "maxsim": Mark(BLUE, "o"),
     "no_augmentation": Mark(GREEN, "D"),
+    "augmentation": Mark(GREEN, "D"),
     "mean_for_max": Mark(YELLOW, "s"),
     "one_vector": Mark(RED, "^"),
     "residual_1": Mark(GREY, "X"),
@@ -32,7 +34,8 @@ STAGE_NAMES = {
     "probe": "near a centroid",
     "pruned": "pruned interaction",
     "interaction": "centroid interaction",
-    "exact": "decoded MaxSim",
+    "decoded": "decoded MaxSim",
+    "exact": "exact MaxSim",
 }
 _COLUMNS = {
     "rows": ("collection", "arm", "ndcg_10", "recall_100", "overlap_10", "payload_bytes"),

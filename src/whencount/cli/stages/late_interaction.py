@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ TABLES = ("rows", "per_query", "funnel", "codes")
 @click.option("--corpus", type=READS, required=True, help="That whose documents it has.")
 @click.option("--seed", type=int, required=True)
 @click.option("--threads", type=int, required=True)
+@click.option("--index", type=WRITES, help="Folder of the index to write; none where left out.")
 @click.option("--out", type=WRITES, required=True, help="Folder of tables to write.")
 def late_job(
     encoder: dict[str, Any],
@@ -40,6 +42,7 @@ def late_job(
     corpus: Path,
     seed: int,
     threads: int,
+    index: Path | None,
     out: Path,
 ) -> None:
     """Rank a collection by late interaction, exactly and through its index."""
@@ -53,14 +56,19 @@ def late_job(
         from whencount.late_interaction.study import LateOptions, late_tables
 
         torch.set_num_threads(threads)
-        tables = late_tables(
-            load_encoder(encoder, threads),
-            load_prepared(collection),
-            read_texts(_texts_of(corpus, "passage")),
-            LateOptions(**options),
-            seed,
-            threads,
-        )
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            kept = None if index is None else stack.enter_context(atomic_directory(index))
+            tables = late_tables(
+                load_encoder(encoder, threads),
+                load_prepared(collection),
+                read_texts(_texts_of(corpus, "passage")),
+                LateOptions(**options),
+                seed,
+                threads,
+                scratch=out.parent,
+                index=kept,
+            )
         with atomic_directory(out) as folder:
             for name, table in tables.items():
                 write_table(table, folder / f"{name}.parquet")
