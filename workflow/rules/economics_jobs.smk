@@ -89,6 +89,16 @@ def economics_jobs():
             for name in ECONOMICS_ON
             if name in LEARNED.get("collections", [name])
         ]
+    for name in ECONOMICS_ON:
+        # Of one folder: token vectors, their codes, and one vector per document.
+        index = f"{LATE_RESULTS}/index/{name}"
+        found += [
+            economics_job(
+                "late_interaction", f"late_{form}", name, part, [index], index
+            )
+            for form, part in LATE_FORMS.items()
+            if name in LATE_ON
+        ]
     return dict(found)
 
 

@@ -11,6 +11,12 @@ LATE_INDEX = (
     if STUDY.get("economics")
     else {}
 )
+LATE_FORMS = {
+    "exact": "vectors.npy",
+    "2bit": "packed2.npy",
+    "1bit": "packed1.npy",
+    "one_vector": "means.npy",
+}
 LATE_TABLES = {
     name: f"{LATE_RESULTS}/{name}.parquet"
     for name in ("rows", "per_query", "funnel", "codes")

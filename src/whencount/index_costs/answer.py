@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 SCORERS = {"q000": "inner product", "q111": "full BM25"}
 """The two scorers that figures and fronts show, columns of the costs and their names."""
 
+ONE_SCORER = ("dense", "late_interaction")
+"""Kinds of representations without postings, which know one score only."""
+
 COSTS = ("posting_work", "index_bytes")
 KEYS = ["representation", "collection", "budget"]
 _FEWEST = 3
@@ -83,7 +86,7 @@ def answer(costs: pd.DataFrame, times: pd.DataFrame) -> CostsAnswer:
         fronts = {cost: pareto_front(points(mine, cost)) for cost in COSTS}
         best = max(points(mine, "posting_work"), key=lambda one: (one.quality, -one.cost))
         found.append(CollectionCosts(str(name), len(mine), fronts, best, _agreement(mine, times)))
-    sparse = costs[costs["kind"] != "dense"]
+    sparse = costs[~costs["kind"].isin(ONE_SCORER)]
     each = None
     if len(sparse):
         ratio = sparse["index_bytes"] / (sparse["payload_bytes"] / 8).clip(lower=1)
@@ -92,10 +95,10 @@ def answer(costs: pd.DataFrame, times: pd.DataFrame) -> CostsAnswer:
 
 
 def points(rows: pd.DataFrame, cost: str) -> list[Point]:
-    """Every row of a collection under each scorer; dense vectors know only the cosine."""
+    """Every row of a collection under each scorer; those of ONE_SCORER know only their own."""
     found = []
     for row in rows.to_dict("records"):
-        scorers = {"": row["q000"]} if row["kind"] == "dense" else {s: row[s] for s in SCORERS}
+        scorers = {"": row["q000"]} if row["kind"] in ONE_SCORER else {s: row[s] for s in SCORERS}
         found += [
             Point(
                 row["representation"],
@@ -120,7 +123,7 @@ def pareto_front(candidates: Iterable[Point]) -> list[Point]:
 
 
 def _agreement(rows: pd.DataFrame, times: pd.DataFrame) -> float | None:
-    joined = rows[rows["kind"] != "dense"].merge(times, on=KEYS)
+    joined = rows[~rows["kind"].isin(ONE_SCORER)].merge(times, on=KEYS)
     if len(joined) < _FEWEST:
         return None
     found = spearman(joined["posting_work"], joined["full_median_ms"])

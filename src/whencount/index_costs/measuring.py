@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whencount.economics import Profile
-from whencount.index_costs.sources import DENSE_PART, Searched, open_source
+from whencount.index_costs.sources import Searched, open_source
 from whencount.measures import Judgements, mean_quality, ndcg
 from whencount.naming import parse_budget
 from whencount.progress import progress
@@ -159,7 +159,7 @@ def times(
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             index = source.index(Path(scratch) / "index", parameters)
             for name, configurations in (("full", FULL), ("eight", CONFIGURATIONS)):
-                if name == "eight" and part == DENSE_PART:
+                if name == "eight" and source.one_scorer:
                     row |= {"eight_median_ms": np.nan, "eight_p95_ms": np.nan}
                     continue
                 spent = np.empty((rounds + 1, len(chosen)))

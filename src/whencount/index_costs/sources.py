@@ -16,6 +16,7 @@ from whencount.economics import Economics, Profile, dense_payload, economics_of,
 from whencount.engine.index import Index, block_size
 from whencount.engine.storage import open_index, write_index
 from whencount.errors import InputError
+from whencount.index_costs.late import Late, is_late
 from whencount.latent_terms.weights import weigh
 from whencount.scoring import Configuration, Parameters
 from whencount.search import collection_statistics, search
@@ -49,6 +50,8 @@ class Sparse:
         budgets: of queries and of documents; None keeps all.
         exponent: of the weights, which are raised to it before anything (latent terms).
     """
+
+    one_scorer = False
 
     def __init__(
         self,
@@ -127,6 +130,8 @@ class Dense:
         queries: shape (Q, width).
     """
 
+    one_scorer = True
+
     def __init__(self, documents: Sequence[NDArray[Any]], queries: NDArray[Any]) -> None:
         self._documents, self._queries = documents, queries
 
@@ -179,20 +184,23 @@ def open_source(
     part: str,
     budgets: tuple[int | None, int | None],
     exponent: float = 1.0,
-) -> Sparse | Dense:
+) -> Sparse | Dense | Late:
     """Open the vectors of a representation, memory-mapped.
 
     Args:
         documents: folders of the shards of a corpus.
         queries: the folder of the queries.
         part: what in these folders: `sae_token.seed0` say, or `states.npy` for dense states; empty
-            where they are the vectors themselves.
+            where they are the vectors themselves; of an index of late interaction, which is the one
+            folder of documents, what is compared.
         budgets: of queries and documents, for sparse vectors.
         exponent: of the weights of sparse vectors.
 
     Raises:
         InputError: something is missing or damaged.
     """
+    if is_late(part):
+        return Late(documents[0], part)
     if part != DENSE_PART:
         shards = [SparseVectors.load(folder / part) for folder in documents]
         return Sparse(shards, SparseVectors.load(queries / part), budgets, exponent)

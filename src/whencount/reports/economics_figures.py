@@ -92,6 +92,9 @@ def _profiles(own: pd.DataFrame, costs: pd.DataFrame, stem: str, name: str) -> D
     # Small budgets make all profiles alike, so what is stored in full is shown.
     budgets = list(dict.fromkeys(own["budget"]))
     budget = "native" if "native" in budgets else budgets[-1]
+    # Token vectors have no postings, and so no profile that could be steep.
+    late = [one for one, kind in kinds.items() if kind == "late_interaction"]
+    own = own[~own["representation"].isin(late)]
     mine = own[(own["budget"] == budget) | (own["representation"].isin(["words", "dense"]))]
     figure, panels = panels_of(2, 3.2, columns=2)
     for panel, side, letter in zip(panels, ("documents", "queries"), "pq", strict=True):

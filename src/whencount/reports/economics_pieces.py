@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from whencount.index_costs.answer import KEYS, CostsAnswer
+from whencount.index_costs.answer import KEYS, ONE_SCORER, CostsAnswer
 from whencount.reports import setting_pieces
 from whencount.reports.drawing import Table
 from whencount.reports.economics_style import in_order, name_of
@@ -70,7 +70,7 @@ def table(costs: pd.DataFrame, times: pd.DataFrame) -> Table:
 
 
 def _line(row: Mapping[Any, Any]) -> list[str]:
-    dense = row["kind"] == "dense"
+    dense = row["kind"] in ONE_SCORER
     return [
         html.escape(name_of(str(row["representation"]))),
         html.escape(str(row["budget"])),

@@ -9,10 +9,23 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullForma
 
 from whencount.reports.style import INK, basis_colour, basis_name
 
-_NAMES = {"words": "words (text BM25)", "dense": "dense vectors"}
+_NAMES = {
+    "words": "words (text BM25)",
+    "dense": "dense vectors",
+    "late_exact": "late interaction, exact",
+    "late_2bit": "late interaction, 2 bits",
+    "late_1bit": "late interaction, 1 bit",
+    "late_one_vector": "late interaction, one vector",
+}
 _STUDIES = {"latent": "latent terms", "learned": "learned sparse"}
 _MARKERS = {"pooled": "o", "token": "^", "external": "P"}
-_KINDS = {"words": "D", "dense": "X", "latent_terms": "*", "learned_sparse": "P"}
+_KINDS = {
+    "words": "D",
+    "dense": "X",
+    "latent_terms": "*",
+    "learned_sparse": "P",
+    "late_interaction": "h",
+}
 
 
 def name_of(representation: str, budget: str = "") -> str:

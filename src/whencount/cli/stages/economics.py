@@ -154,8 +154,9 @@ def economics_times(
 
 
 def _budgets(study: dict[str, Any], keys: dict[str, Any]) -> list[str]:
-    """Words and dense vectors are whole; other vectors have every budget."""
-    return ["native"] if keys["kind"] in ("words", "dense") else list(study["budgets"])
+    """Words, dense and token vectors are whole; other vectors have every budget."""
+    whole = keys["kind"] in ("words", "dense", "late_interaction")
+    return ["native"] if whole else list(study["budgets"])
 
 
 @click.command("economics-collect", cls=StageCommand)
