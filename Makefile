@@ -11,7 +11,7 @@ STUDY := $(BIN)/snakemake --cores $(CORES) --quiet reason host --rerun-incomplet
 OTHER := $(if $(CONFIG),--configfile $(CONFIG))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup study report pages experts latent-terms reversal learned-sparse late-interaction economics transfer fusion test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
+.PHONY: help setup study report site pages experts latent-terms reversal learned-sparse late-interaction economics transfer fusion test test-slow test-cluster test-faults lint format types bench dry-run-full lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,13 +59,17 @@ fusion: $(READY) ## a dense and a lexical ranking made one by every rule: which 
 
 # Where every table is what its manifest says, only pages are drawn: a folder of results that was
 # copied from elsewhere has lost the times that Snakemake goes by.
-PAGES_ALONE := --allowed-rules report retrieval_report hypotheses_report part_pages
+PAGES_ALONE := --allowed-rules report retrieval_report hypotheses_report part_pages site
 
 report: $(READY) ## write the report again, making first what is missing
 	@if $(BIN)/whencount verify --quick --source --without-pages \
-	    --configuration $(or $(CONFIG),config.yaml) > /dev/null 2>&1; \
+	    --configuration $(or $(CONFIG),config.yaml) > /dev/null 2>&1 \
+	  && $(STUDY) report $(OTHER) $(PAGES_ALONE) --dry-run > /dev/null 2>&1; \
 	then $(STUDY) report $(OTHER) $(PAGES_ALONE); \
 	else $(STUDY) report $(OTHER); fi
+
+site: $(READY) ## link every report that stands on one page, with an explorer of rows
+	$(STUDY) site $(OTHER)
 
 test: $(READY) ## all tests that CI runs, a small real study among them
 	$(BIN)/python -m pytest -m "not slow and not cluster and not faults"
@@ -108,5 +112,5 @@ lock: ## resolve requirements.in and requirements-alone.in anew and write requir
 	rm -rf .venv.lock
 
 clean: ## remove everything that the study wrote (not .venv)
-	rm -rf results/* reports/*.html .snakemake
+	rm -rf results/* reports/*.html reports/*.js .snakemake
 	git checkout -- results reports

@@ -11,6 +11,7 @@
 #   snakemake --cores 2 learned_sparse  SPLADE models: what FLOPS in training does to an index
 #   snakemake --cores 2 late_interaction  token vectors and MaxSim, exactly and through an index
 #   snakemake --cores 2 reversal     BM25 against the inner product, on them and on SPLADE-like vectors
+#   snakemake --cores 2 site         the page that links every report, with an explorer of rows
 #   snakemake --cores 2 rows         results/rows.parquet
 #   snakemake --cores 2 results/rows/sae_token.limit.seed0.parquet       one representation x collection
 #   snakemake study --configfile configs/full.yaml --profile cluster     the published grid on Slurm
@@ -51,6 +52,8 @@ include: "workflow/rules/economics_jobs.smk"
 include: "workflow/rules/economics.smk"
 include: "workflow/rules/fusion_jobs.smk"
 include: "workflow/rules/fusion.smk"
+include: "workflow/rules/site_jobs.smk"
+include: "workflow/rules/site.smk"
 
 
 localrules:
@@ -74,6 +77,7 @@ rule study:
     input:
         TABLES,
         PAGES,
+        SITE if JOBS else [],
         alone,
     message:
         "the study is done: open {FIRST_PAGE}"
@@ -83,6 +87,7 @@ rule report:
     input:
         TABLES,
         PAGES,
+        SITE if JOBS else [],
         alone,
     message:
         "the report is there: open {FIRST_PAGE}"

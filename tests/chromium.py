@@ -14,6 +14,11 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _SECONDS = 60.0
+_CODES = {
+    **{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36},
+    **{"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40},
+}
+_COMPLAINTS = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
 
 
 def find() -> str | None:
@@ -32,6 +37,8 @@ class Page:
         self._number = 0
         self._rest = b""
         self._session: str | None = None
+        self.events: list[dict[str, Any]] = []
+        """What the browser told of its own accord: requests, messages, faults, once watched."""
 
     def command(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Send a command, hand back its result."""
@@ -46,6 +53,8 @@ class Page:
                 assert "error" not in answer, answer["error"]
                 result: dict[str, Any] = answer["result"]
                 return result
+            if "method" in answer:
+                self.events.append(answer)
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
@@ -65,7 +74,8 @@ class Page:
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
-        self.command("Page.enable")
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.command(f"{domain}.enable")
         self.command("Page.navigate", url=path.resolve().as_uri())
         self.until("document.readyState === 'complete'")
 
@@ -85,12 +95,37 @@ class Page:
     def press(self, key: str) -> None:
         """Press and release a key, as a keyboard does."""
         text = key if len(key) == 1 else {"Enter": "\r"}.get(key, "")
-        code = {"Enter": 13, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38}.get(key, 0)
+        code = _CODES.get(key, 0)
         self.command(
             "Input.dispatchKeyEvent",
             type="keyDown", key=key, windowsVirtualKeyCode=code, **({"text": text} if text else {}),
         )  # fmt: skip
         self.command("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+    def click(self, x: float, y: float) -> None:
+        """Press and release the mouse at a place of the window, as a hand does."""
+        for kind, buttons in (("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)):
+            button = "none" if kind == "mouseMoved" else "left"
+            self.command(
+                "Input.dispatchMouseEvent",
+                type=kind, x=x, y=y, button=button, buttons=buttons, clickCount=1,
+            )  # fmt: skip
+
+    def prefer(self, **features: str) -> None:
+        """Set what a person prefers, `prefers_color_scheme="dark"` say."""
+        listed = [{"name": name.replace("_", "-"), "value": one} for name, one in features.items()]
+        self.command("Emulation.setEmulatedMedia", features=listed)
+
+    def complaints(self) -> list[str]:
+        """What went wrong so far: exceptions, errors and warnings of the console and the log."""
+        told = [event["params"] for event in self.events if event["method"] in _COMPLAINTS]
+        bad = [one for one in told if one.get("entry", one).get("level", "error") == "error"]
+        return [json.dumps(one) for one in bad if one.get("type", "error") in ("error", "warning")]
+
+    def requests(self) -> list[str]:
+        """The addresses that were asked for so far."""
+        asked = [e["params"] for e in self.events if e["method"] == "Network.requestWillBeSent"]
+        return [one["request"]["url"] for one in asked]
 
     def write(self, text: str) -> None:
         """Type a text, key by key."""

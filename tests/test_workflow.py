@@ -46,6 +46,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_study_ends_with_a_report_and_every_row(study: Path) -> None:
     assert (study / PAGE).stat().st_size > 10_000
+    site = (study / PAGE.with_name("index.html")).read_text(encoding="utf-8")
+    assert '<a href="retrieval.html">' in site
+    assert 'id="detail-0"' in site
     rows = pd.read_parquet(study / RESULTS / "rows.parquet")
     assert len(rows) == 129
     assert set(rows["collection"]) == {"limit", "api-docs"}
@@ -90,7 +93,10 @@ def test_a_second_call_has_nothing_to_do(study: Path) -> None:
 
 
 SLOW = pytest.mark.slow
-PAGES = {"retrieval_report": 1, "hypotheses_report": 1, "part_pages": 1, "report": 1}
+PAGES = {
+    **{"retrieval_report": 1, "hypotheses_report": 1, "part_pages": 1},
+    **{"site": 1, "report": 1},
+}
 ANALYSIS = {"collect": 1, "significance": 1, "shares": 1, "predictors": 1, "hypotheses": 1}
 LOST = {
     "significance.parquet": {"significance": 1, **PAGES},
@@ -100,10 +106,11 @@ LOST = {
         "rrf": 1,
         "reference_quality": 1,
         "score": 16,
+        "moved": 1,
         **ANALYSIS,
         **PAGES,
     },
-    "per_query/pca_token.limit.seed0.parquet": {"score": 1, **ANALYSIS, **PAGES},
+    "per_query/pca_token.limit.seed0.parquet": {"score": 1, "moved": 1, **ANALYSIS, **PAGES},
 }
 
 
@@ -157,6 +164,7 @@ def test_the_report_is_drawn_from_results_copied_from_elsewhere(
         "retrieval_report",
         "hypotheses_report",
         "part_pages",
+        "site",
         "report",
     }
     assert (copy / PAGE).read_bytes() == (study / PAGE).read_bytes()

@@ -48,7 +48,7 @@ def pages_targets(wildcards):
 if not JOBS:
     TABLES, PAGES = [], []
 FIRST_PAGE = (
-    f"{REPORTS}/{'retrieval' if JOBS else 'pages' if PAGE_STUDY else 'experts'}.html"
+    f"{REPORTS}/{'index' if JOBS else 'pages' if PAGE_STUDY else 'experts'}.html"
 )
 
 

@@ -71,6 +71,7 @@ KINDS = {
     "learned-encode": "vectors",
     "latent-encode": "vectors",
     "transfer-report": "figures",
+    "site": "texts",
 }
 """The kind of what a stage writes, where its name does not tell."""
 

@@ -98,6 +98,8 @@ STAGES = {
         "Write the page to read and label latent terms on.",
     ),
     "pages": (f"{_HERE}.pages:pages", "Write a page per representation and collection."),
+    "moved": (f"{_HERE}.site:moved", "Rank again what moves most, list the documents."),
+    "site": (f"{_HERE}.site:site", "Link every report and explore the rows on one page."),
     "report": (f"{_HERE}.pages:report", "Run a report notebook and render its page."),
 }
 
