@@ -110,15 +110,16 @@ def test_ranks_of_moved_documents_give_the_qualities_of_the_study(study: SiteStu
         for key, lines in study.moved[name].groupby([*CELL, "query_id"]):
             *cell, query = key
             quality = pd.read_parquet(study.per_query[f"{cell[0]}.{name}.seed0"])
-            here = quality[
-                (quality[CELL[3:]] == cell[3:]).all(axis=1) & (quality["query_id"] == query)
-            ].squeeze()
+            is_cell = (quality[CELL[3:]] == cell[3:]).all(axis=1)
+            here = quality[is_cell & (quality["query_id"] == query)]
             for column in RANK_COLUMNS:
                 top = lines[lines[column] <= 10]
                 assert sorted(top[column]) == list(range(1, len(top) + 1))
                 discount = np.log2(top[column].to_numpy(dtype=float) + 1)
                 gain = float((top["relevance"].to_numpy(dtype=float) / discount).sum())
-                assert gain / ideal == pytest.approx(here[column.replace("rank_", "q")], abs=1e-12)
+                assert gain / ideal == pytest.approx(
+                    here[column.replace("rank_", "q")].item(), abs=1e-12
+                )
                 compared += 1
     assert compared > 100
 

@@ -22,15 +22,13 @@ if JOBS:
         params:
             code=code_of("moved"),
             sources=lambda wildcards: as_json(moved_sources(wildcards.collection)),
-            largest=LARGEST_MOVED,
             seed=STUDY["seed"],
         message:
             "ranking again what moves most on {wildcards.collection}"
         shell:
             "whencount stage moved --collection-name {wildcards.collection}"
             " --collection {input.collection} --sources {params.sources:q}"
-            " --maximum-documents {params.largest} --study-seed {params.seed}"
-            " --threads {threads} --out {output} 2>&1 | tee {log}"
+            " --study-seed {params.seed} --threads {threads} --out {output} 2>&1 | tee {log}"
 
 
 rule site:
@@ -60,7 +58,7 @@ rule site:
         ),
         options=site_options,
         beside=pages_beside,
-        reports=REPORTS,
+        reports=lambda wildcards, output: str(Path(output.page).parent),
     message:
         "linking the reports and drawing the explorer of rows, {output.page}"
     shell:

@@ -3,14 +3,15 @@
 import hashlib
 import shlex
 
-# A larger corpus is not searched again for a page.
-LARGEST_MOVED = 1_000_000  # documents
 MOVED = [f"{RESULTS}/moved/{name}.parquet" for name in COLLECTIONS] if JOBS else []
 SITE = [f"{REPORTS}/index.html", f"{REPORTS}/index.texts.js"]
 TABLES = [*TABLES, *MOVED]
 
 
 def jobs_on(collection):
+    """The jobs whose queries are ranked again: none of a corpus of many shards, for a page."""
+    if SHARDS[CORPUS[collection]] > LARGEST_GROUPED:
+        return []
     return [job for job in sorted(JOBS) if job.collection == collection]
 
 

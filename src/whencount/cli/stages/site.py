@@ -42,12 +42,6 @@ def _moved_reads(given: dict[str, Any]) -> list[Path]:
     help='[{"documents": [folders], "queries": folder,'
     ' "jobs": [[representation, seed, its table per query], ...]}, ...]',
 )
-@click.option(
-    "--maximum-documents",
-    type=int,
-    required=True,
-    help="A larger collection is not searched; its table is empty.",
-)
 @click.option("--study-seed", type=int, required=True)
 @click.option("--threads", type=int, required=True)
 @click.option("--out", type=WRITES, required=True, help="Parquet table to write.")
@@ -55,7 +49,6 @@ def moved(
     collection_name: str,
     collection: Path,
     sources: list[dict[str, Any]],
-    maximum_documents: int,
     study_seed: int,
     threads: int,
     out: Path,
@@ -74,8 +67,6 @@ def moved(
 
         prepared = load_prepared(collection)
         jobs = [(source, job) for source in sources for job in source["jobs"]]
-        if len(prepared) > maximum_documents:
-            jobs = []
         judgements = Judgements.from_qrels(
             prepared.qrels, prepared.query_ids, prepared.document_ids
         )
