@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from whencount.collections.expansions import expanded, read_expansions
 from whencount.collections.jsonl import json_documents, json_place, json_queries
-from whencount.collections.model import Collection, Options
+from whencount.collections.model import Collection, Document, Options
 from whencount.collections.qrels import read_qrels
 from whencount.collections.selection import keep_judged
 from whencount.errors import InputError
@@ -19,7 +20,8 @@ def open_beir(name: str, options: Mapping[str, Any]) -> Collection:
     Options: `path`, the folder; `split`, the file under qrels (by default the only one, else
     `test`); `separator` (default a space), what joins title and text; `judged_queries_only`
     (default true), keep only the queries that the split judges; `duplicates` (`refuse` or
-    `first`), `language`, `licence`. Qrels may be JSON lines (`.jsonl`), and stand beside the corpus
+    `first`), `expansions` (a file of predicted text, `expansions.read_expansions`), `language`,
+    `licence`. Qrels may be JSON lines (`.jsonl`), and stand beside the corpus
     as `qrels.tsv` or `qrels.jsonl` where there is no folder of that name.
 
     Raises:
@@ -32,6 +34,7 @@ def open_beir(name: str, options: Mapping[str, Any]) -> Collection:
     judged_only = taken.take("judged_queries_only", bool, True)
     first_duplicate = first_of_duplicates(taken)
     language, licence = taken.take("language", str, ""), taken.take("licence", str, "")
+    predicted = taken.take("expansions", str)
     taken.finish()
     if not folder.is_dir():
         raise InputError(
@@ -42,9 +45,14 @@ def open_beir(name: str, options: Mapping[str, Any]) -> Collection:
     judgements = qrels_file(folder, split)
     topics = plain_or_gzip(folder / "queries.jsonl")
     qrels, queries = read_qrels(judgements), json_queries(topics)
+
+    def documents() -> Iterator[Document]:
+        plain = json_documents(corpus, separator)
+        return expanded(plain, read_expansions(predicted), predicted) if predicted else plain
+
     return Collection(
         name=name,
-        documents=lambda: json_documents(corpus, separator),
+        documents=documents,
         queries=keep_judged(queries, qrels, name) if judged_only else queries,
         qrels=qrels,
         description=f"BEIR folder {folder.name}, split {split_of(judgements)}",
@@ -52,7 +60,7 @@ def open_beir(name: str, options: Mapping[str, Any]) -> Collection:
         licence=licence,
         place=lambda number: json_place(corpus, number),
         first_duplicate=first_duplicate,
-        files=lambda: (corpus, topics, judgements),
+        files=lambda: (corpus, topics, judgements, *([Path(predicted)] if predicted else [])),
     )
 
 
