@@ -39,8 +39,8 @@ def qualities(rows: pd.DataFrame) -> Drawing | None:
         figure,
         "The score, its ablations and its compressed forms",
         "Each ablation takes one thing away: several vectors per text, the maximum, or the [MASK]"
-        " tokens that fill a query up. The compressed forms keep a centroid and one or two bits per"
-        " number of a token vector.",
+        " tokens that fill a query up (or adds these, where the encoder never learned to use them)."
+        " The compressed forms keep a centroid and one or two bits per number of a token vector.",
         f"nDCG@10 of {plural(len(marks), 'score')} on {plural(len(collections), 'collection')}.",
     )
 

@@ -68,7 +68,7 @@ def codes(table: pd.DataFrame) -> Table:
         for one in table.to_dict("records")
     ]
     head = ["collection", "bits", "centroids", "squared error", "scores", "broken bounds"]
-    head += ["largest error / bound", "pairs", "promised", "promised and reversed", "reversed"]
+    head += ["largest error / bound", "pairs", "promised", "promised and broken", "reversed"]
     return Table(bounded(head, body, 1, "late_interaction/codes.parquet"))
 
 

@@ -36,11 +36,13 @@ def _arm(wide: pd.DataFrame, arm: str) -> str:
 
 def _bound(codes: pd.DataFrame) -> str:
     decided = float(codes["decided"].sum()) / max(1, int(codes["pairs"].sum()))
+    turned = float(codes["inversions"].sum()) / max(1, int(codes["pairs"].sum()))
     return (
         f"The bound on compressed scores was held against {int(codes['scores'].sum()):,} scores:"
         f" {int(codes['broken'].sum()):,} broke it. It promises the order of"
-        f" {percent(decided, 2)} of {int(codes['pairs'].sum()):,} pairs of a query's first"
-        f" documents; {int(codes['reversed'].sum()):,} of those stand the other way round."
+        f" {percent(decided, 2)} of {int(codes['pairs'].sum()):,} pairs of documents;"
+        f" {int(codes['reversed'].sum()):,} of those do not stand so. Promised or not,"
+        f" {percent(turned, 2)} of the pairs turn round."
     )
 
 
