@@ -225,8 +225,8 @@ TRAINERS_NOTE = """Token states of MiniLM on documentation of installed packages
 dimensions), 16 active, batches of 1,024, two passes, two threads; dictionary_learning 0.1.0 and
 eai-sparsify 1.3.3 in an environment of their own. Every trainer ran at the rates .001, .003 and
 .01, the peers at their own choice too, and stands at the rate of its least error: the share of the
-variance of states held back that its reconstruction leaves. The published recipe's peak of .001 is for runs of very many steps; a short one
-wants .003 to .01.
+variance of states held back that its reconstruction leaves. The published recipe's peak of .001 is
+for runs of very many steps; a short one wants .003 to .01.
 """
 
 

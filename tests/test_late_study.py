@@ -34,23 +34,6 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> PreparedCollection:
     random = np.random.default_rng(4)
     words = ["sun", "moon", "star", "lake", "hill", "tree", "bird", "fish", "iron", "gold"]
     words += ["wood", "sand", "salt", "rain", "snow", "wind"]
-        "sun",
-        "moon",
-        "star",
-        "lake",
-        "hill",
-        "tree",
-        "bird",
-        "fish",
-        "iron",
-        "gold",
-        "wood",
-        "sand",
-        "salt",
-        "rain",
-        "snow",
-        "wind",
-    ]
     texts = [" ".join(random.choice(words, 12)) for _ in range(60)]
     texts[7] = ""
     asked = random.choice([n for n in range(60) if n != 7], 10, replace=False)
