@@ -230,6 +230,36 @@ for runs of very many steps; a short one wants .003 to .01.
 """
 
 
+ADVISE_COLUMNS = {
+    "format": "format",
+    "documents": "documents",
+    "nonzeros": "weights",
+    "file_gigabytes": "file, GB",
+    "seconds": "wall s",
+    "private_gigabytes": "private, GB",
+    "resident_gigabytes": "resident, GB",
+}
+ADVISE_NOTE = """Shape z, 64 weights per document, 1,000 queries of 16 features, one reference,
+nine cells of k1 and b, two threads; vectors are read into a temporary folder, put in order, indexed
+on disk and searched from there. Private is memory that is not a file; resident counts pages of
+memory-mapped files too, which the system takes back where it needs them. The limit is 4 GB,
+resident. Progress with a rate is printed every fifteen seconds, or the benchmark fails.
+`python -m benchmarks.advise_million`.
+"""
+
+
+def _advise(rows: list[dict[str, Any]]) -> list[str]:
+    units = ("file", "private", "resident")
+    told = [
+        row | {f"{unit}_gigabytes": row[f"{unit}_bytes"] / 1e9 for unit in units} for row in rows
+    ]
+    return [
+        "## Advising on a million documents\n",
+        table(told, ADVISE_COLUMNS) + "\n",
+        ADVISE_NOTE,
+    ]
+
+
 def _others(kept: Mapping[str, Any]) -> list[str]:
     parts = []
     if "analysis" in kept:
@@ -261,6 +291,8 @@ def _others(kept: Mapping[str, Any]) -> list[str]:
             table(kept["pruning"], PRUNING_COLUMNS) + "\n",
             PRUNING_NOTE,
         ]
+    if "advise_million" in kept:
+        parts += _advise(kept["advise_million"])
     if "pages" in kept:
         columns = {"device": "device", "context": "context", "job": "job"}
         columns |= {"milliseconds": "ms per layer", "lowest": "lowest", "highest": "highest"}

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import search
+from benchmarks import advise_million, search
 from benchmarks.measure import machine
 from benchmarks.page import page
 
@@ -47,6 +47,8 @@ def measure(million: bool) -> None:
             print(f"benchmarks.{name} is left out: {error}", file=sys.stderr)
             continue
         _keep(name, rows)
+    if million:
+        _keep("advise_million", advise_million.run())
     _keep("search", search.run(million))
 
 
