@@ -116,7 +116,7 @@ def _rows(study: Mapping[str, Any]) -> tuple[dict[str, int], int, int]:
 
 def _jobs(study: Mapping[str, Any], workflow: Path) -> dict[str, dict[str, int]]:
     """Jobs per kind of work and rule; the rules of analysis and report have one each."""
-    from whencount.grid import rule_jobs
+    from whencount.grid import expand, rule_jobs
 
     text = "".join(
         (workflow / "rules" / f"{name}.smk").read_text(encoding="utf-8")
@@ -124,7 +124,10 @@ def _jobs(study: Mapping[str, Any], workflow: Path) -> dict[str, dict[str, int]]
         if (workflow / "rules" / f"{name}.smk").is_file()
     )
     names = ["collect", *re.findall(r"^ *rule (\w+):", text, re.MULTILINE)]
-    return rule_jobs(study) | {"analysis": dict.fromkeys(names, 1)}
+    collections = len({job.collection for job in expand(study)})
+    # Without rows there is nothing to explore, and `study` makes no site.
+    site = {"site": {"moved": collections, "site": 1}} if collections else {}
+    return rule_jobs(study) | site | {"analysis": dict.fromkeys(names, 1)}
 
 
 def _print_rows(families: Mapping[str, int], union: int, reported: int) -> None:
