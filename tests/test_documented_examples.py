@@ -92,6 +92,48 @@ def test_a_piece_of_code_runs_as_it_stands(
         BASES.update(before)
 
 
+def test_the_code_that_exports_for_another_engine_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from whencount.vectors import SparseVectors
+
+    (code,) = blocks("economics.md", "python")
+    random = np.random.default_rng(0)
+    ids = [f"d{n}" for n in range(20)]
+    dense = random.random((20, 6)) * (random.random((20, 6)) < 0.5)
+    dense[:, 0] += 0.1
+    monkeypatch.chdir(tmp_path)
+    given = {
+        "ids": ids,
+        "shards": [SparseVectors.from_dense(ids, dense)],
+        "queries": SparseVectors.from_dense(["q"], np.ones((1, 6))),
+    }
+    exec(compile(code, "docs/economics.md", "exec"), given)
+    assert (tmp_path / "impacts.ciff").stat().st_size > 0
+    assert json.loads((tmp_path / "queries.jsonl").read_text())["id"] == "q"
+
+
+def test_the_small_example_of_the_readme_gives_the_figures_it_tells(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    part = text[text.index("## Your own vectors") : text.index("## Your own rows")]
+    documents, queries, qrels = re.findall(r"^```\n(.*?)^```", part, re.MULTILINE | re.DOTALL)
+    for name, content in (
+        ("docs.jsonl", documents),
+        ("queries.jsonl", queries),
+        ("qrels.trec", qrels),
+    ):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    said = ""
+    for command in re.findall(r"^    \.venv/bin/whencount ((?:score|decompose) .*)$", part, re.M):
+        call = [sys.executable, "-c", "from whencount.cli import main; main()", *command.split()]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said += done.stdout
+    assert (tmp_path / "runs" / "111.trec").is_file()
+    for figure in re.findall(r"\+0\.\d{4}", part):
+        assert figure in said, f"{figure} is not in\n{said}"
+
+
 def test_the_example_of_a_collection_is_a_configuration(place: Path) -> None:
     from whencount import config
 
