@@ -127,6 +127,14 @@ def test_thin_and_contradictory_evidence_is_warned_of() -> None:
     assert 0 <= found.agreement["a and b"] <= 1
 
 
+def test_few_documents_are_warned_of_and_trusted_less() -> None:
+    documents, queries = world(1, documents=150, queries=250)
+    reference = noisy(top(documents, queries, "010"), len(documents), 0.4)
+    found = advise(documents, queries, {"one": reference}, grid=SMALL, draws=100)
+    assert found.confidence == "weak"
+    assert any("150 documents only" in one for one in found.warnings)
+
+
 def test_the_index_alone_speaks_of_saturation_only() -> None:
     documents, _ = world()
     found = advise(documents)

@@ -22,6 +22,7 @@ from whencount.advising.evidence import (
 )
 from whencount.advising.index import Expectation, described, saturation_expected
 from whencount.advising.sentences import (
+    FEW_DOCUMENTS,
     FEW_QUERIES,
     UNCORRECTED,
     circular,
@@ -205,7 +206,7 @@ def advise(
     return Advice(
         name,
         cells[cell],
-        _confidence(evidence, effects),
+        _confidence(evidence, effects, len(documents)),
         tuple(
             reasons(
                 evidence,
@@ -217,7 +218,9 @@ def advise(
                 moved,
             )
         ),
-        tuple(warnings(evidence, effects, agreement, expectation, queries, references)),
+        tuple(
+            warnings(evidence, effects, agreement, expectation, len(documents), queries, references)
+        ),
         statistics,
         expectation,
         tuple(evidence),
@@ -313,13 +316,16 @@ def _best_other(evidence: Sequence[Evidence]) -> int:
     return 1 + int(np.mean([one.quality[0, 1:] for one in evidence], axis=0).argmax())
 
 
-def _confidence(evidence: Sequence[Evidence], effects: Mapping[str, Interval]) -> str:
-    """Strong: two references or more, each sure, over many queries; weak: one loses, few queries,
-    none is sure, or all repeat a configuration.
+def _confidence(
+    evidence: Sequence[Evidence], effects: Mapping[str, Interval], documents: int
+) -> str:
+    """Strong: two references or more, each sure, over many queries; weak: one loses, few queries
+    or documents, none is sure, or all repeat a configuration.
     """
     signs = [one.sign for one in effects.values()]
     fewest = min(one.queries for one in evidence)
-    if min(signs) < 0 or fewest < FEW_QUERIES or all(map(circular, evidence)):
+    few = fewest < FEW_QUERIES or documents < FEW_DOCUMENTS
+    if min(signs) < 0 or few or all(map(circular, evidence)):
         return "weak"
     if len(evidence) > 1 and min(signs) > 0 and fewest >= MANY_QUERIES:
         return "strong"

@@ -14,6 +14,8 @@ from whencount.vectors import SparseVectors
 from whencount.wording import joined, plural
 
 FEW_QUERIES = 50
+FEW_DOCUMENTS = 200
+"""With fewer, ten documents are more than a twentieth of the collection."""
 CIRCULAR = 0.8
 """A reference that some configuration repeats to this nDCG@10 is hardly another ranking."""
 UNCORRECTED = "000"
@@ -66,13 +68,19 @@ def warnings(
     effects: Mapping[str, Interval],
     agreement: Mapping[str, float],
     expectation: Expectation | None,
+    documents: int,
     queries: SparseVectors,
     references: Mapping[str, NDArray[np.int32]],
 ) -> list[str]:
-    """What speaks against leaning on the advice: few queries, intervals that hold 0, circular or
-    short references, references that disagree, an index unlike the published ones.
+    """What speaks against leaning on the advice: few documents or queries, intervals that hold 0,
+    circular or short references, references that disagree, an index unlike the published ones.
     """
     found = []
+    if documents < FEW_DOCUMENTS:
+        found.append(
+            f"There are {plural(documents, 'document')} only, so the first {CUTOFF} of a reference"
+            " hold much that is not relevant"
+        )
     unsure = [name for name, effect in effects.items() if effect.sign == 0]
     if unsure:
         found.append(
