@@ -199,6 +199,11 @@ def test_what_is_missing_or_too_much_is_said(study: SiteStudy) -> None:
     assert few.left_out[0].startswith("13 rows of rows.parquet")
 
 
+def test_rows_without_a_column_are_refused_by_its_name(study: SiteStudy) -> None:
+    with pytest.raises(InputError, match="no column 'families'"):
+        page_data(study.rows.drop(columns="families"), {}, {}, "primary")
+
+
 def test_every_numeric_column_of_a_study_can_be_plotted(study: SiteStudy) -> None:
     columns = numeric_columns(study.rows)
     assert {one.name for one in columns} == set(study.rows.select_dtypes("number").columns)

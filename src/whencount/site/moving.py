@@ -17,7 +17,7 @@ from whencount.cells import CUTOFF, derived_seed
 from whencount.controls import controlled_frequency
 from whencount.errors import InputError
 from whencount.judgements import Judgements
-from whencount.naming import Cell, Job
+from whencount.naming import CELL_KEYS, Cell, Job
 from whencount.scoring import Configuration, Parameters
 from whencount.search import collection_statistics, search
 from whencount.site.choosing import cells_of, most_changed
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DEPTH = 100
 RANK_COLUMNS = tuple(f"rank_{one}" for one in RANKED)
 COLUMNS = (
-    *("representation", "collection", "seed", "budget", "k1", "b", "control"),
+    *CELL_KEYS,
     *("query_id", "document_id", "relevance", *RANK_COLUMNS),
 )
 """The columns of moved/*.parquet, which docs/tables.md explains."""

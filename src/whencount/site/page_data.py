@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whencount.errors import InputError
+from whencount.naming import CELL_KEYS
 from whencount.scoring import CONFIGURATIONS
 from whencount.site.columns import BEST, filters_of, label_of, numeric_columns
 from whencount.site.comparisons import COMPARISONS, RANKED
@@ -24,6 +26,7 @@ _SHOWN = (
     *("representation", "collection", "budget", "k1", "b", "seed", "control"),
     *("q000", "q010", "q111", "gain", "collection_gain"),
 )
+_NEEDED = (*CELL_KEYS, "families", *(f"q{configuration}" for configuration in CONFIGURATIONS))
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,14 @@ def page_data(
         maximum_bytes: of the details of rows.
 
     Raises:
-        InputError: a table cannot be read.
+        InputError: the rows lack a column that names or measures them, or a table cannot be read.
     """
+    missing = [name for name in _NEEDED if name not in rows.columns]
+    if missing:
+        raise InputError(
+            f"the table of rows has no column {missing[0]!r}; give the rows.parquet of a study"
+            " (docs/tables.md)"
+        )
     reported = rows["families"].str.split().map(lambda names: family in names).to_numpy(dtype=bool)
     kept = np.sort(np.argsort(~reported, kind="stable")[:maximum_rows])
     dropped = len(rows) - len(kept)
