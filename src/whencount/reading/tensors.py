@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,12 +63,14 @@ def _loaded(path: Path) -> tuple[Any, list[str] | None]:
 
     import torch
 
+    # What torch raises where a file holds more than tensors; nothing is unpickled here.
+    refused: type[Exception] = torch.serialization.pickle.UnpicklingError  # type: ignore[attr-defined]
     try:
         with warnings.catch_warnings():
             # Of the version of a pickle, which says nothing to a person.
             warnings.simplefilter("ignore")
             held = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError, ValueError) as error:
+    except (OSError, RuntimeError, EOFError, refused, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be loaded with weights_only ({first}); {_FORM}") from error
     names = None
